@@ -236,7 +236,7 @@ def test_any_batch_does_all_items(pool: Executor, batch: int) -> None:
 
 
 def test_workers_do_not_start_workers_and_use_one_thread(pool: Executor) -> None:
-    assert pool.map(tasks.nested, [1], context=NO_CONTEXT)[0].value == "Serial"
+    assert pool.map(tasks.nested, [1], context=NO_CONTEXT)[0].value == "SerialExecutor"
     if "OMP_NUM_THREADS" not in os.environ:
         assert pool.map(tasks.threads, [1], context=NO_CONTEXT)[0].value == "1"
         assert "OMP_NUM_THREADS" not in os.environ

@@ -13,11 +13,11 @@ from estimica.base.signals import Hold, Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.study.case import Case, InputColumn, OutputColumn
-from estimica.study.check.names import FIXED
 from estimica.study.estimation import Estimation
 from estimica.study.noise import Sigma
 from estimica.study.record.noise import TIME, SigmaFormula
 from estimica.study.record.samples import MeasuredOutput, Record, data_of
+from estimica.study.study import FIXED
 from estimica.study.units import AmbiguousUnit, UnknownUnit, conversion, known_units
 
 

@@ -13,10 +13,10 @@ from estimica.base.quantities import Quantity
 from estimica.compiled.model.interface import ModelResponse
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
-from estimica.study.check.names import FIXED, start_of
+from estimica.study.check.names import start_of
 from estimica.study.formulas import noise_tuners
 from estimica.study.record.samples import Record
-from estimica.study.study import Study
+from estimica.study.study import FIXED, Study
 
 NO_EFFECT = "T014"
 #: of an output, for a change of a tuner by its own size. Chosen: the sensitivity to a tuner without
