@@ -74,7 +74,7 @@ def _around(
     draw: random.Random,
 ) -> Row | None:
     for _ in range(40):
-        row = {name: draw.choice(list(values)) for name, values in factors.items()} | dict(pair)
+        row = {name: draw.choice(values) for name, values in factors.items()} | dict(pair)
         if allowed(row):
             return row
     return None
