@@ -44,3 +44,6 @@ Resume = Annotated[
 ]
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+Starts = Annotated[int | None, typer.Option(help="Number of starts.")]
+SeedOfStarts = Annotated[int | None, typer.Option(help="Seed of the starts.")]
+Samples = Annotated[Path | None, typer.Option(help="Write the samples to this CSV file.")]

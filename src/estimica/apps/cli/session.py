@@ -164,7 +164,6 @@ class ActiveRun:
         An interrupt ends the whole command: what builds on half a fit is not of an optimum.
         """
         from estimica.estimate.run.fit import fit
-        from estimica.estimate.search.run import Status
 
         def note(progress: FitProgress) -> None:
             one = progress.iteration
@@ -172,7 +171,7 @@ class ActiveRun:
             self.writer.progress(None, text)
 
         estimate = fit(study, workers=workers, progress=note, run=self.writer)
-        if estimate.outcome.status is Status.INTERRUPTED:
+        if estimate.outcome.status == "interrupted":
             raise KeyboardInterrupt
         return estimate
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
+from estimica.apps.web.parts.cells import active_cell, remove_cell
 from estimica.apps.web.parts.columns import ColumnMapping
 from estimica.apps.web.parts.figure import Figure
 from estimica.apps.web.parts.form import FormView
@@ -49,13 +50,14 @@ def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
 
 def _line(desk: StudySession, k: int, case: dict[str, Any], renew: Any) -> None:
     name = str(case.get("name", f"case {k + 1}"))
+    place = ("case", k)
+
+    def write_role(chosen: str) -> None:
+        value = None if chosen == "calibrate" else chosen
+        try_or_notify(lambda: desk.set((*place, "role"), value))
+
     with ui.element("tr"):
-        with ui.element("td"):
-            box = ui.checkbox(
-                value=case.get("active", True) is not False,
-                on_change=lambda e: _set(desk, ("case", k, "active"), None if e.value else False),
-            )
-            box.props("dense").props["aria-label"] = f"{name} is used"
+        active_cell(desk, place, case, f"{name} is used")
         with ui.element("td"):
             ui.link(name, study_address(desk.name, f"case/{k}"))
         with ui.element("td"):
@@ -63,9 +65,7 @@ def _line(desk: StudySession, k: int, case: dict[str, Any], renew: Any) -> None:
             choice = ui.select(
                 list(dict.fromkeys(["calibrate", "validate", role])),
                 value=role,
-                on_change=lambda e: _set(
-                    desk, ("case", k, "role"), None if e.value == "calibrate" else e.value
-                ),
+                on_change=lambda e: write_role(e.value),
             )
             choice.props("dense outlined options-dense").props["aria-label"] = f"Role of {name}"
         for text in (
@@ -76,27 +76,13 @@ def _line(desk: StudySession, k: int, case: dict[str, Any], renew: Any) -> None:
         ):
             with ui.element("td"):
                 ui.label(text).classes("est-mono")
-        with ui.element("td"):
-
-            def away() -> None:
-                try_or_notify(lambda: desk.remove(("case", k)))
-                renew()
-
-            button = ui.button(icon="delete", on_click=away).props("flat round dense color=grey-7")
-            button.classes("est-quiet").props["aria-label"] = f"Remove {name}"
+        remove_cell(desk, place, name, renew)
 
 
 def _names(case: dict[str, Any], key: str) -> str:
-    found = case.get(key, {})
-    names = list(map(str, found)) if isinstance(found, (dict, list)) else []
+    entry = case.get(key, {})
+    names = list(map(str, entry)) if isinstance(entry, (dict, list)) else []
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-
-
-def _set(desk: StudySession, place: tuple[str | int, ...], value: object) -> None:
-    try:
-        desk.set(place, value)
-    except EstimicaError as error:
-        notify_error(error)
 
 
 def _add(desk: StudySession) -> None:

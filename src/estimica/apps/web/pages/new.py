@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,18 +77,12 @@ class Draft:
 
     @ui.refreshable_method
     def _models(self) -> None:
-        listing = self.workbench.folder.models()
-        names = [f.name for f in listing]
+        names = [f.name for f in self.workbench.folder.models()]
         if not names:
             ui.label("There is no model in this folder: send one.").classes("est-soft")
             return
-        ui.select(
-            names,
-            value=self.model,
-            with_input=True,
-            label="Model of the folder",
-            on_change=lambda e: self._chose(e.value),
-        ).props("outlined dense options-dense clearable").classes("w-full")
+        box = _picker(names, "Model of the folder", self.model, self._chose)
+        box.props("clearable")
         ui.input(
             "Class or function, where the file has several",
             value=self.class_,
@@ -100,14 +95,12 @@ class Draft:
         if not names:
             ui.label("There are no data files in this folder: send some.").classes("est-soft")
             return
-        ui.select(
-            names,
-            value=self.data,
-            multiple=True,
-            with_input=True,
-            label="Data files, one for each case",
-            on_change=lambda e: setattr(self, "data", list(e.value or [])),
-        ).props("outlined dense options-dense use-chips").classes("w-full")
+
+        def chose(files: list[str] | None) -> None:
+            self.data = list(files or [])
+
+        box = _picker(names, "Data files, one for each case", self.data, chose, multiple=True)
+        box.props("use-chips")
 
     def _chose(self, name: str | None) -> None:
         self.model = name
@@ -224,3 +217,23 @@ class Draft:
             if busy:
                 ui.spinner(size="sm")
             ui.label(text).classes("est-soft" if busy else "est-bad").style("white-space: pre-wrap")
+
+
+def _picker(
+    names: list[str],
+    label: str,
+    value: Any,
+    chose: Callable[[Any], None],
+    *,
+    multiple: bool = False,
+) -> ui.select:
+    """A choice among files of the folder that can be typed too."""
+    box = ui.select(
+        names,
+        value=value,
+        multiple=multiple,
+        with_input=True,
+        label=label,
+        on_change=lambda e: chose(e.value),
+    )
+    return box.props("outlined dense options-dense").classes("w-full")

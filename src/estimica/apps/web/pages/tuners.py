@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.parts.form import FormView, parsed_field
+from estimica.apps.web.parts.cells import active_cell, choice_cell, number_cell, remove_cell
+from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.parts.suggestions import model_note, quantities, quantity_of, suggestions
 from estimica.apps.web.parts.trust import trust_card
-from estimica.apps.web.session.study import Place, StudySession
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
-from estimica.study.form.fields import text_from_value
 from estimica.study.form.tables import Form
 
 MOST = 50  # lines drawn at first
@@ -80,12 +79,7 @@ def _line(desk: StudySession, name: str, quantity: dict[str, Any], form: Form, r
     value = desk.value(place)
     full = value if isinstance(value, dict) else {}
     with ui.element("tr"):
-        with ui.element("td"):
-            box = ui.checkbox(
-                value=full.get("active", True) is not False,
-                on_change=lambda e: _set(desk, (*place, "active"), None if e.value else False),
-            )
-            box.props("dense").props["aria-label"] = f"{name} is searched"
+        active_cell(desk, place, full, f"{name} is searched")
         with ui.element("td").style("min-width: 120px"):
             ui.link(name, study_address(desk.name, f"tune/{name}")).classes("est-mono")
             if quantity.get("description"):
@@ -101,14 +95,7 @@ def _line(desk: StudySession, name: str, quantity: dict[str, Any], form: Form, r
                 choice_cell(desk, place, "scale", form, f"scale of {name}")
         with ui.element("td"):
             ui.label(quantity.get("unit") or "").classes("est-soft")
-        with ui.element("td"):
-
-            def away() -> None:
-                try_or_notify(lambda: desk.remove(place))
-                renew()
-
-            button = ui.button(icon="delete", on_click=away).props("flat round dense color=grey-7")
-            button.classes("est-quiet").props["aria-label"] = f"Remove {name}"
+        remove_cell(desk, place, name, renew)
 
 
 def _placeholder(field: str, quantity: dict[str, Any]) -> str:
@@ -117,20 +104,14 @@ def _placeholder(field: str, quantity: dict[str, Any]) -> str:
     return f"{known:.6g}" if is_number else ""
 
 
-def _set(desk: StudySession, place: tuple[str | int, ...], value: object) -> None:
-    try:
-        desk.set(place, value)
-    except EstimicaError as error:
-        notify_error(error)
-
-
 def _add(desk: StudySession, known: dict[str, dict[str, Any]], renew: Any) -> None:
     tunable = [n for n, q in known.items() if q.get("tunable")]
 
     def add() -> None:
         name = (box.value or "").strip()
         if name and desk.value(("tune", name)) is None:
-            _set(desk, ("tune", name), start_of(known.get(name, {})))
+            start = start_of(known.get(name, {}))
+            try_or_notify(lambda: desk.set(("tune", name), start))
             box.value = None
             renew()
 
@@ -189,85 +170,3 @@ def _rename(desk: StudySession, name: str) -> None:
 def _remove(desk: StudySession, name: str) -> None:
     if try_or_notify(lambda: desk.remove(("tune", name))):
         ui.navigate.to(study_address(desk.name, "tune"))
-
-
-def number_cell(desk: StudySession, place: Place, label: str, placeholder: str = "") -> None:
-    """A number that is written when the cell is left; a short entry is its start value."""
-
-    def known() -> object:
-        whole = desk.value(place[:-1])
-        if not isinstance(whole, dict):
-            return whole if place[-1] == "start" else None
-        return whole.get(place[-1])
-
-    local = {"wrong": "", "shown": text_from_value(known())}
-    box = ui.input(value=local["shown"]).props("outlined dense hide-bottom-space inputmode=decimal")
-    box.props["placeholder"], box.props["aria-label"] = placeholder, label
-
-    def write() -> None:
-        text = (box.value or "").strip()
-        if text != local["shown"]:  # typed, not changed elsewhere while it stood here
-            local["shown"], local["wrong"] = text, ""
-            try:
-                desk.set(place, parsed_field(text))
-            except ValueError as error:
-                local["wrong"] = str(error)
-            except EstimicaError as error:
-                notify_error(error)
-        tell()
-
-    def tell() -> None:
-        if box.is_deleted:
-            return
-        now = text_from_value(known())
-        if not local["wrong"] and box.value == local["shown"] != now:
-            box.value = local["shown"] = now  # changed in another tab, or taken back
-        wrong = local["wrong"] or desk.wrong_at(place)
-        if not wrong and place[-1] == "start":
-            wrong = desk.wrong_at(place[:-1])  # of the entry as a whole
-        box.props["error"] = bool(wrong)
-        box.props["error-message"] = wrong
-        box.update()
-
-    box.on("blur", write).on("keydown.enter", write)
-    ui.context.client.on_delete(desk.listen(tell))
-    tell()
-
-
-def choice_cell(desk: StudySession, place: Place, name: str, form: Form, label: str) -> None:
-    """A choice out of the words that its form allows; a number too, where one may stand there."""
-    field = form.field(name)
-    inner = [field, *(o.field for o in field.options)]
-    words = [w for f in inner for w in f.choices]
-    known = desk.value((*place, name), field.default)
-    if known is not None and str(known) not in words:
-        words.append(str(known))
-
-    def write(word: str | None) -> None:
-        value: object = None if word in (field.default, "", None) else word
-        if any(f.kind == "number" for f in inner):
-            with contextlib.suppress(ValueError, TypeError):
-                value = parsed_field(str(value))
-        try:
-            desk.set((*place, name), value)
-        except EstimicaError as error:
-            notify_error(error)
-
-    box = ui.select(
-        words,
-        value=None if known is None else str(known),
-        with_input=True,
-        new_value_mode="add-unique",
-        on_change=lambda e: write(e.value),
-    ).props("outlined dense options-dense hide-bottom-space")
-    box.props["aria-label"] = label
-
-    def tell() -> None:
-        if not box.is_deleted:
-            wrong = desk.wrong_at((*place, name))
-            box.props["error"] = bool(wrong)
-            box.props["error-message"] = wrong
-            box.update()
-
-    ui.context.client.on_delete(desk.listen(tell))
-    tell()

@@ -18,6 +18,8 @@ from estimica.apps.cli.options import (
     Quiet,
     ReportPath,
     Resume,
+    SeedOfStarts,
+    Starts,
     StorePath,
     StudyPath,
 )
@@ -55,8 +57,8 @@ def fit(
     criterion: Annotated[str | None, typer.Option(help="Instead of the study's.")] = None,
     method: Annotated[str | None, typer.Option(help="Instead of the study's.")] = None,
     transcription: Annotated[str | None, typer.Option(help="Instead of the study's.")] = None,
-    starts: Annotated[int | None, typer.Option(help="Number of starts.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the starts.")] = None,
+    starts: Starts = None,
+    seed: SeedOfStarts = None,
     max_iterations: Annotated[int | None, typer.Option(help="Most steps of the search.")] = None,
     workers: Annotated[
         int | None,

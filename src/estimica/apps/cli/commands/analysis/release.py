@@ -17,6 +17,7 @@ from estimica.apps.cli.options import (
     Quiet,
     ReportPath,
     Resume,
+    SeedOfStarts,
     StorePath,
     StudyPath,
     Workers,
@@ -36,7 +37,7 @@ def release(
     risk: Annotated[float | None, typer.Option(help="Largest risk; 0.05 unless told.")] = None,
     starts: Annotated[int | None, typer.Option(help="Starts of each search.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Most steps.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the starts.")] = None,
+    seed: SeedOfStarts = None,
     interactive: Annotated[
         bool, typer.Option("--interactive", help="Ask at each step which candidate to take.")
     ] = False,

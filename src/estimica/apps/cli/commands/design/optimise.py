@@ -19,6 +19,7 @@ from estimica.apps.cli.options import (
     Quiet,
     ReportPath,
     Resume,
+    Starts,
     StorePath,
     StudyPath,
     Workers,
@@ -61,7 +62,7 @@ def optimise(
     max_iterations: Annotated[
         int | None, typer.Option(help="Most iterations, or generations.")
     ] = None,
-    starts: Annotated[int | None, typer.Option(help="Number of starts.")] = None,
+    starts: Starts = None,
     population: Annotated[int | None, typer.Option(help="Designs of a generation.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
     fit: Annotated[

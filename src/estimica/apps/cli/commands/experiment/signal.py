@@ -11,7 +11,7 @@ import typer
 from estimica.apps.cli import arguments
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
-from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.options import AsJson, Samples
 from estimica.base.view import Page, Section, text, write
 from estimica.study.fields.counts import SIMULATED
 
@@ -33,7 +33,7 @@ def signal(
     samples: Annotated[int, typer.Option(max=SIMULATED, help="Number of samples.")] = 1000,
     name: Annotated[str, typer.Option(help="Name of the column.")] = "u",
     unit: Annotated[str, typer.Option(help="Its unit.")] = "",
-    csv: Annotated[Path | None, typer.Option(help="Write the samples to this CSV file.")] = None,
+    csv: Samples = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it on this HTML page.")] = None,
     as_json: AsJson = False,
 ) -> None:

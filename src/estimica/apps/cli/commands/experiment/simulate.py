@@ -13,7 +13,7 @@ import typer
 from estimica.apps.cli import arguments
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
-from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
+from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Samples, Source
 from estimica.base.errors import ModelError
 from estimica.base.view import Curves, Page, Section, Table, text, write
 from estimica.estimate.page_frame import ANSWER, with_reproduction
@@ -54,7 +54,7 @@ def simulate(
     method: Annotated[str, typer.Option(help="Integration method.")] = "auto",
     library: Libraries = None,
     plot: Annotated[Path | None, typer.Option(help="Write the curves to this HTML page.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the samples to this CSV file.")] = None,
+    csv: Samples = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate a model and show, draw or write its outputs and their sensitivities."""
