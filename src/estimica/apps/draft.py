@@ -104,8 +104,8 @@ def with_first_guesses(text: str, tables: Sequence[Data]) -> str:
 def _remarks(case: Mapping[str, object], data: Data) -> Iterator[str]:
     from estimica.experiment.guess.step.run import step_remarks
 
-    found = step_remarks(data, _columns(case.get("inputs")), _columns(case.get("outputs")))
-    yield from (f"# {' '.join(sentence.split())}" for sentence in found[:MOST])
+    sentences = step_remarks(data, _columns(case.get("inputs")), _columns(case.get("outputs")))
+    yield from (f"# {' '.join(sentence.split())}" for sentence in sentences[:MOST])
 
 
 def _columns(given: object) -> list[str]:

@@ -23,9 +23,9 @@ Fact = tuple[str, str]  # name and text
 
 def facts(run: StoredRun) -> dict[str, str]:
     """What a run found, by name: its unknowns, then what its command tells besides."""
-    found = dict(_unknowns(run.result))
-    found |= dict(_TELLERS.get(kind_of(run), _no_more)(run.result))
-    return {name: text for name, text in found.items() if text}
+    named = dict(_unknowns(run.result))
+    named |= dict(_TELLERS.get(kind_of(run), _no_more)(run.result))
+    return {name: text for name, text in named.items() if text}
 
 
 def figures(run: StoredRun) -> dict[str, str]:
@@ -35,9 +35,9 @@ def figures(run: StoredRun) -> dict[str, str]:
 
 def outcome(run: StoredRun) -> str:
     """How it ended, as its result says, or else as the store does."""
-    told = run.result.get("outcome")
-    if isinstance(told, Mapping) and told.get("status"):
-        return str(told["status"])
+    ending = run.result.get("outcome")
+    if isinstance(ending, Mapping) and ending.get("status"):
+        return str(ending["status"])
     return str(run.status)
 
 
@@ -67,10 +67,10 @@ def objects(value: object) -> dict[str, Mapping[str, Any]]:
 
 def cautions(runs: Sequence[StoredRun]) -> list[str]:
     """What cannot be compared although it stands in one row."""
-    found = []
+    warnings = []
     commands = list(dict.fromkeys(kind_of(r) for r in runs))
     if len(commands) > 1:
-        found.append(
+        warnings.append(
             f"different commands ({', '.join(commands)}): what stands in one row has the same "
             "name, but was found in another way"
         )
@@ -80,20 +80,24 @@ def cautions(runs: Sequence[StoredRun]) -> list[str]:
         if len({printed(r.result[key]) for r in runs if key in r.result}) > 1
     ]
     if differing:
-        found.append(f"different {' and '.join(differing)}: cost, AIC and BIC cannot be compared")
+        warnings.append(
+            f"different {' and '.join(differing)}: cost, AIC and BIC cannot be compared"
+        )
     other = [name for name, demands in _demands(runs).items() if len(demands) > 1]
     if other:
-        found.append(f"different demands of {', '.join(other)}: criterion/demand says other things")
-    return found
+        warnings.append(
+            f"different demands of {', '.join(other)}: criterion/demand says other things"
+        )
+    return warnings
 
 
 def _demands(runs: Sequence[StoredRun]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    demands: dict[str, set[str]] = {}
     for run in runs:
         for label, one in _criteria(run.result):
             if one.get("demand") is not None and one.get("role") != "watch":
-                found.setdefault(label, set()).add(printed(one["demand"]))
-    return found
+                demands.setdefault(label, set()).add(printed(one["demand"]))
+    return demands
 
 
 # --- unknowns -------------------------------------------------------------------------------------
@@ -158,8 +162,8 @@ def _design(result: Mapping[str, Any]) -> Iterator[Fact]:
     least = whole.get("largest_at_least")
     yield "largest criterion/demand", _value({}, whole.get("largest"), least)
     if whole.get("kind") not in (None, "max"):
-        told = _value({}, whole.get("value"), whole.get("at_least"))
-        yield "aggregate", f"{told} ({whole['kind']})"
+        value = _value({}, whole.get("value"), whole.get("at_least"))
+        yield "aggregate", f"{value} ({whole['kind']})"
     yield "all demands hold", printed(whole.get("satisfied"))
     yield "method", printed(result.get("method"))
     yield from _evaluations(result)
@@ -192,8 +196,8 @@ def _samples(result: Mapping[str, Any]) -> Iterator[Fact]:
     held = result.get("satisfied")
     if isinstance(held, list):
         failed = len(result.get("failed") or ())
-        told = f", {failed} failed" if failed else ""
-        yield "samples", f"{len(held)} ({result.get('design', '')}){told}"
+        lost = f", {failed} failed" if failed else ""
+        yield "samples", f"{len(held)} ({result.get('design', '')}){lost}"
 
 
 def _sweep(result: Mapping[str, Any]) -> Iterator[Fact]:
@@ -204,10 +208,10 @@ def _sweep(result: Mapping[str, Any]) -> Iterator[Fact]:
         yield "all demands hold", f"in {sum(map(bool, held))} of {len(held)}"
     for label, one in _criteria(result):
         known = np.array([v for v in one.get("values") or () if v is not None], float)
-        told = [f"{printed(known.min())} … {printed(known.max())}"] if len(known) else []
+        parts = [f"{printed(known.min())} … {printed(known.max())}"] if len(known) else []
         if one.get("not_reached"):
-            told.append(f"{not_reached_text(str(one.get('kind', '')))} in {one['not_reached']}")
-        yield label, ", ".join(told) + _demanded(one)
+            parts.append(f"{not_reached_text(str(one.get('kind', '')))} in {one['not_reached']}")
+        yield label, ", ".join(parts) + _demanded(one)
 
 
 def _montecarlo(result: Mapping[str, Any]) -> Iterator[Fact]:
@@ -228,13 +232,13 @@ def _montecarlo(result: Mapping[str, Any]) -> Iterator[Fact]:
                 yield f"{label} ≤ {printed(one.get('demand'))} with", held
 
 
-def _share(told: object) -> str:
-    if not isinstance(told, Mapping):
+def _share(estimate: object) -> str:
+    if not isinstance(estimate, Mapping):
         return ""
-    match told.get("ci95"):
+    match estimate.get("ci95"):
         case [low, high]:
-            return f"{printed(told.get('value'))} ({_short(low)} … {_short(high)})"
-    return printed(told.get("value"))
+            return f"{printed(estimate.get('value'))} ({_short(low)} … {_short(high)})"
+    return printed(estimate.get("value"))
 
 
 def _short(value: object) -> str:
@@ -246,8 +250,8 @@ def _short(value: object) -> str:
 
 def _replicates(result: Mapping[str, Any]) -> Iterator[Fact]:
     failed = result.get("failed")
-    told = f", {failed} failed" if failed else ""
-    yield "replicates", f"{printed(result.get('replicates'))}{told}"
+    lost = f", {failed} failed" if failed else ""
+    yield "replicates", f"{printed(result.get('replicates'))}{lost}"
     yield "kind", printed(result.get("kind"))
 
 

@@ -53,13 +53,13 @@ _PATTERNS = tuple((word, re.compile(pattern, re.M), meaning) for word, pattern, 
 def words_by_section(page: Page) -> list[tuple[tuple[str, str], ...]]:
     """For every section the words that appear there first, with their meanings."""
     known: set[str] = set()
-    found = []
+    sections = []
     for section in page.sections:
         text = "\n".join(_texts(section))
         new = [(w, m) for w, p, m in _PATTERNS if w not in known and p.search(text)]
         known |= {w for w, _ in new}
-        found.append(tuple(new))
-    return found
+        sections.append(tuple(new))
+    return sections
 
 
 def _texts(section: Section) -> Iterator[str]:

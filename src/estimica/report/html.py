@@ -134,8 +134,8 @@ def listing_fragment(listing: Listing) -> str:
 def _table(table: Table, copy: bool) -> str:
     rows = [[(printed(c), isinstance(c, (int, float))) for c in row] for row in table.rows]
     columns = [(n, any(row[k][1] for row in rows)) for k, n in enumerate(table.columns)]
-    told = {"table": table, "columns": columns, "rows": rows, "copy": copy}
-    return _template("table.html.jinja").render(told)
+    values = {"table": table, "columns": columns, "rows": rows, "copy": copy}
+    return _template("table.html.jinja").render(values)
 
 
 def _listing(listing: Listing, copy: bool) -> str:

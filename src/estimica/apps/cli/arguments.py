@@ -19,28 +19,28 @@ MOST_DIGITS = 18  # of an integer of 64 bits; longer ones are taken as real numb
 
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
     """`NAME=VALUE` texts as a dictionary."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
             raise ModelError("M050", f"{option} '{text}': write NAME=VALUE, as in {option} R=2")
-        if name in found:
+        if name in values:
             raise ModelError(
-                "M051", f"{option}: '{name}' is given twice, as {found[name]} and {value}"
+                "M051", f"{option}: '{name}' is given twice, as {values[name]} and {value}"
             )
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def numbers(option: str, texts: Sequence[str]) -> dict[str, float]:
     """`NAME=NUMBER` texts as a dictionary."""
-    found = {}
+    values = {}
     for name, value in assignments(option, texts).items():
         try:
-            found[name] = float(value)
+            values[name] = float(value)
         except ValueError:
             raise ModelError("M052", f"{option} '{name}': '{value}' is not a number") from None
-    return found
+    return values
 
 
 def values(option: str, texts: Sequence[str]) -> dict[str, Value]:
@@ -50,16 +50,16 @@ def values(option: str, texts: Sequence[str]) -> dict[str, Value]:
 
 def inputs(texts: Sequence[str], hold: str) -> dict[str, object]:
     """`NAME=NUMBER` and `NAME=FILE[:COLUMN]` texts as inputs of a simulation."""
-    found: dict[str, object] = {}
+    signals: dict[str, object] = {}
     for name, text in assignments("--input", texts).items():
         value = _value(text)
         if isinstance(value, str):
             path, column = _split(text)
             time, samples = read_signal(path, column, prefer=name)
-            found[name] = {"time": time, "value": samples, "hold": hold}
+            signals[name] = {"time": time, "value": samples, "hold": hold}
         else:
-            found[name] = float(value)
-    return found
+            signals[name] = float(value)
+    return signals
 
 
 def load(

@@ -201,8 +201,8 @@ def _words(error: Exception, arguments: Sequence[str]) -> tuple[str, str]:
             "there is not enough memory for this; ask for less at once (points, samples, starts), "
             "or close other programs"
         )
-    said = " ".join(str(error).split())[:200]
-    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = " ".join(str(error).split())[:200]
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
     again = " ".join(["estimica", *arguments[:1], "…"])
     return CODE, (
         f"this is a fault of Estimica, not of yours ({what}, {_place(error)}); please report it, "

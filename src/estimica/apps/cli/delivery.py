@@ -162,14 +162,14 @@ def _paths(answer: object) -> list[Path]:
     return [p for p in answer if isinstance(p, Path)] if isinstance(answer, (list, tuple)) else []
 
 
-def keep_page(found: Any, writer: RunWriter) -> None:
+def keep_page(result: Any, writer: RunWriter) -> None:
     """Keep the page of a result before its run ends; what goes wrong is only told."""
     if not writer.id:  # no store
         return
     try:
         from estimica.base.view_json import page_to_json
 
-        writer.keep_page(page_to_json(found.page()))
+        writer.keep_page(page_to_json(result.page()))
     except KeyboardInterrupt:  # an impatient second Ctrl-C must not lose the result itself
         say("warning: the run is stored without its page")
     except Exception as error:

@@ -259,8 +259,8 @@ class _Request:
 
     def one(self, name: str) -> str:
         """The header of this name; nothing where there is none or several disagree."""
-        found = set(self.all(name))
-        return found.pop() if len(found) == 1 else ""
+        values = set(self.all(name))
+        return values.pop() if len(values) == 1 else ""
 
     def cookie(self, name: str) -> str:
         """The value of a cookie."""
@@ -344,11 +344,11 @@ def _hosts(settings: Settings) -> frozenset[str]:
     local = {*LOOPBACK_NAMES, settings.host}
     if not is_loopback(settings.host):
         local |= {socket.gethostname(), socket.getfqdn()}
-    found = {n if re.search(r":\d+$", n) else f"{n}:{settings.port}" for n in names}
-    found |= {f"{n}:{settings.port}" for n in local if n}
+    hosts = {n if re.search(r":\d+$", n) else f"{n}:{settings.port}" for n in names}
+    hosts |= {f"{n}:{settings.port}" for n in local if n}
     if settings.port == 80:  # browsers leave it out
-        found |= {*names, *local}
-    return frozenset(n.lower() for n in found)
+        hosts |= {*names, *local}
+    return frozenset(n.lower() for n in hosts)
 
 
 def _proof(token: str) -> str:

@@ -49,10 +49,10 @@ class FigureFolder:
         path = self.folder / name
         # nothing of the moment in the file: the same figure, the same bytes
         stamp = {"Date": None} if self.format == "svg" else {"CreationDate": None}
-        told = stamp if self.format != "png" else None
+        metadata = stamp if self.format != "png" else None
         make_folder(self.folder)
         with atomic_replacement(path) as draft, matplotlib_style():
-            matplotlib_figure(shown).savefig(draft, format=self.format, dpi=DPI, metadata=told)
+            matplotlib_figure(shown).savefig(draft, format=self.format, dpi=DPI, metadata=metadata)
         self.written.append(path)
         return path
 

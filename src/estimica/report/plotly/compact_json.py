@@ -16,9 +16,9 @@ DIGITS = 8
 
 def figure_json(figure: go.Figure) -> str:
     """The figure for plotly.js, safe within a script element."""
-    told = _compact(figure.to_plotly_json())
-    told["layout"].pop("template", None)
-    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    compact = _compact(figure.to_plotly_json())
+    compact["layout"].pop("template", None)
+    text = json.dumps(compact, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "").replace("\u2029", "")
 
 
@@ -45,14 +45,14 @@ def _array(value: np.ndarray) -> Any:
         return _compact(value.tolist())
     kind = "f4" if _fits(value) else "f8"
     raw = np.ascontiguousarray(value, dtype=f"<{kind}").tobytes()
-    told = {"dtype": kind, "bdata": b64encode(raw).decode("ascii")}
-    return told if value.ndim == 1 else {**told, "shape": ", ".join(map(str, value.shape))}
+    packed = {"dtype": kind, "bdata": b64encode(raw).decode("ascii")}
+    return packed if value.ndim == 1 else {**packed, "shape": ", ".join(map(str, value.shape))}
 
 
-def _unpacked(told: dict[str, str]) -> np.ndarray:
+def _unpacked(kept: dict[str, str]) -> np.ndarray:
     """The array that Plotly has packed already, as precisely as it came."""
-    array = np.frombuffer(b64decode(told["bdata"]), np.dtype(told["dtype"]).newbyteorder("<"))
-    return array.reshape([int(n) for n in told["shape"].split(",")]) if "shape" in told else array
+    array = np.frombuffer(b64decode(kept["bdata"]), np.dtype(kept["dtype"]).newbyteorder("<"))
+    return array.reshape([int(n) for n in kept["shape"].split(",")]) if "shape" in kept else array
 
 
 def _fits(value: np.ndarray) -> bool:

@@ -41,11 +41,11 @@ def figure(parallel: Parallel) -> go.Figure:
         parallel.counts or (parallel.good.sum(), (~parallel.good).sum()),
         strict=True,
     )
-    told = "   ".join(
+    legend = "   ".join(
         f'<span style="color:{c}">▬</span> {escape(w)} ({int(n)})' for w, c, n in words if n
     )
     fig.add_annotation(
-        text=told, xref="paper", yref="paper", x=0, y=1.1, showarrow=False, xanchor="left"
+        text=legend, xref="paper", yref="paper", x=0, y=1.1, showarrow=False, xanchor="left"
     )
     fig.update_layout(margin={"l": 70, "r": 70, "b": 30})
     fig.update_xaxes(visible=False)
@@ -55,10 +55,10 @@ def figure(parallel: Parallel) -> go.Figure:
 
 def _dimension(axis: Upright, kept: Indices) -> dict[str, object]:
     values = axis.value[kept]
-    told: dict[str, object] = {"label": escape(axis.label), "values": values}
+    dimension: dict[str, object] = {"label": escape(axis.label), "values": values}
     if axis.log and (axis.value > 0).all():
         logs = np.log10(values)
         low, high = np.floor(logs.min()), np.ceil(logs.max())
         marks = np.arange(low, high + 1)
-        told |= {"values": logs, "tickvals": marks, "ticktext": [f"{10**m:g}" for m in marks]}
-    return told
+        dimension |= {"values": logs, "tickvals": marks, "ticktext": [f"{10**m:g}" for m in marks]}
+    return dimension

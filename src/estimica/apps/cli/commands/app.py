@@ -52,8 +52,8 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except WrongUsage as error:
             if "--json" in sys.argv:
-                told = str(error)[:300]  # it may quote whatever was typed
-                outcome = {"status": "wrong input", "code": "M055", "message": told}
+                message = str(error)[:300]  # it may quote whatever was typed
+                outcome = {"status": "wrong input", "code": "M055", "message": message}
                 print_json({"command": ctx.invoked_subcommand, "outcome": outcome})
             raise
 

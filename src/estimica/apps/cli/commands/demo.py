@@ -40,16 +40,16 @@ def demo(
         say("Loading the drum boiler and making its data ...")
         if files is None:
             with TemporaryDirectory() as folder:
-                found = _fitted(Path(folder), seed)
+                result = _fitted(Path(folder), seed)
         else:
-            found = _fitted(files, seed)
+            result = _fitted(files, seed)
     truth = {"parameters": TRUTH, "noise": VARIANCES}
     more = {"command": "demo", "truth": truth, "report": str(report)}
-    texts = [text(comparison(found)), f"\nTables and plots: open {report} in a browser."]
+    texts = [text(comparison(result)), f"\nTables and plots: open {report} in a browser."]
     if files is not None:
         texts.append(f"Go on with: estimica fit {files / 'boiler.toml'}")
     delivery = Delivery(
-        lambda: found.to_dict() | more, lambda: texts, requested_outputs((report, found.report))
+        lambda: result.to_dict() | more, lambda: texts, requested_outputs((report, result.report))
     )
     deliver(delivery, as_json=as_json, quiet=False)
 
@@ -58,28 +58,28 @@ def _fitted(folder: Path, seed: int) -> Fit:
     from estimica.estimate.run.fit import fit
     from estimica.study.file.read import read_study
 
-    found = fit(read_study(write_demo(folder, seed)))
-    say(f"Fitted {found.n_free} unknowns to {found.n_samples} samples in {found.seconds:.2f} s.")
-    return found
+    result = fit(read_study(write_demo(folder, seed)))
+    say(f"Fitted {result.n_free} unknowns to {result.n_samples} samples in {result.seconds:.2f} s.")
+    return result
 
 
-def comparison(found: Fit) -> Table:
+def comparison(result: Fit) -> Table:
     """Truth beside estimates, the variances of the noise among them."""
     from estimica.base.text import rounded, short
     from estimica.estimate.fit.present import estimates
 
     rows: list[tuple[object, ...]] = []
-    for k, row in enumerate(estimates(found).rows):
+    for k, row in enumerate(estimates(result).rows):
         name, value, error, low, high, unit = row[:6]
-        start = found.unknowns.items[k].start
+        start = result.unknowns.items[k].start
         rows.append((name, start, TRUTH[str(name)], value, error, low, high, unit))
-    for name, noise in found.noise.items():
-        n = len(found.cases[0][name].time)
+    for name, noise in result.noise.items():
+        n = len(result.cases[0][name].time)
         error = noise.variance * (2 / n) ** 0.5  # of the mean of squares of white noise
         value = rounded(noise.variance, error)
         rows.append(
             (f"variance of {name}", None, VARIANCES[name], value, short(error), None, None, "")
         )
     columns = ("parameter", "start", "truth", "estimate", "std. error", "95 % from", "to", "unit")
-    title = f"Drum boiler, maximum likelihood: cost {found.cost:.7g}"
-    return Table(columns, tuple(rows), title, f"{found.outcome.status}: {found.outcome.message}")
+    title = f"Drum boiler, maximum likelihood: cost {result.cost:.7g}"
+    return Table(columns, tuple(rows), title, f"{result.outcome.status}: {result.outcome.message}")

@@ -91,11 +91,11 @@ def report(
 
 
 def _told(chapters: list[_Chapter], drawn: Written, document: Written) -> dict[str, object]:
-    made = "a document of " + ", ".join(c.run.command for c in chapters)
+    message = "a document of " + ", ".join(c.run.command for c in chapters)
     missing = Written((), (*drawn.missing, *document.missing))
     return {
         "command": "report",
-        "outcome": {"status": "not written" if missing.missing else "done", "message": made},
+        "outcome": {"status": "not written" if missing.missing else "done", "message": message},
         "runs": [c.run.id for c in chapters],
         "out": str(document.files[0]) if document.files else None,
         "figures": [str(f) for f in drawn.files],
@@ -112,15 +112,15 @@ def _stem(name: str) -> str:
 def _chapters(what: list[str], store: Path | None) -> list[_Chapter]:
     from estimica.execute.runs.store import Store
 
-    found: dict[str, _Chapter] = {}
+    chapters: dict[str, _Chapter] = {}
     for one in what:
         path = Path(one)
         if path.suffix == ".toml" or os.path.isfile(path):
             own = _of_study(path, Store.of(path, store))
         else:
             own = [_of_run(one, Store.of(Path.cwd(), store))]
-        found |= {c.run.id: c for c in own}
-    return list(found.values())
+        chapters |= {c.run.id: c for c in own}
+    return list(chapters.values())
 
 
 def _of_study(path: Path, store: Store) -> list[_Chapter]:

@@ -80,14 +80,14 @@ def list_runs(
     _, earlier_limit, earlier_command, _ = context.obj
     limit, command = limit or earlier_limit or LISTED, command or earlier_command
     with reported("runs", as_json):
-        found = opened.runs(limit, command)
+        listed = opened.runs(limit, command)
         if as_json:
-            rows = [summary_object(run) for run in found]
+            rows = [summary_object(run) for run in listed]
             print_json(
                 {"command": "runs", "outcome": DONE, "store": str(opened.path), "runs": rows}
             )
-        elif found:
-            print_text(text(as_list(found)))
+        elif listed:
+            print_text(text(as_list(listed)))
         else:
             of = f" of '{command}'" if command else ""
             print_text(f"No runs{of} are stored in {opened.path} yet; `estimica fit` stores some.")
@@ -100,12 +100,12 @@ def show_run(
     """Show one run: what was asked, how it went, what came out."""
     opened, as_json = _chosen(context, store, as_json)
     with reported("runs", as_json):
-        found = opened.run(run)
+        stored = opened.run(run)
         if as_json:
-            print_json({"command": "runs", "outcome": DONE, "run": found.id, **run_object(found)})
+            print_json({"command": "runs", "outcome": DONE, "run": stored.id, **run_object(stored)})
             return
-        print_text(text(about(found)))
-        if table := estimates(found):
+        print_text(text(about(stored)))
+        if table := estimates(stored):
             print_text(text(table))
 
 
@@ -116,12 +116,12 @@ def compare_runs(
     """Show the estimates of several runs side by side."""
     opened, as_json = _chosen(context, store, as_json)
     with reported("runs", as_json):
-        found = [opened.run(run) for run in runs]
+        stored = [opened.run(run) for run in runs]
         if as_json:
-            rows = [comparison_object(run) for run in found]
+            rows = [comparison_object(run) for run in stored]
             print_json({"command": "runs", "outcome": DONE, "runs": rows})
         else:
-            print_text(text(comparison(found)))
+            print_text(text(comparison(stored)))
 
 
 @runs_app.command("delete")
@@ -251,15 +251,15 @@ def about(run: StoredRun) -> Table:
 
 def estimates(run: StoredRun) -> Table | None:
     """The parameters and start values that a run found, or what else it did."""
-    found = dict(unknowns(run.result))
+    estimated = dict(unknowns(run.result))
     if run.summary.command not in ESTIMATING:
-        told = tuple(facts(run).items())
-        return Table(("", "found"), told, title="Found") if told else None
-    if not found:
+        rows_of_facts = tuple(facts(run).items())
+        return Table(("", "found"), rows_of_facts, title="Found") if rows_of_facts else None
+    if not estimated:
         return None
     rows = tuple(
         (name, e.get("value"), e.get("stderr"), *_interval(e), e.get("at_bound"), _unit(e))
-        for name, e in found.items()
+        for name, e in estimated.items()
     )
     columns = ("unknown", "value", "std. error", "95 % from", "to", "at bound", "unit")
     return Table(columns, rows, title="Estimates")
@@ -275,9 +275,9 @@ def comparison(runs: Sequence[StoredRun]) -> Table:
         ("criterion", *(_word(run.result.get("criterion")) for run in runs)),
     ]
     for kind, names in ((facts, {}), (figures, WORDS)):
-        found = [kind(run) for run in runs]
-        for name in dict.fromkeys(n for one in found for n in one):
-            rows.append((names.get(name, name), *(one.get(name, "") for one in found)))
+        columns_of_runs = [kind(run) for run in runs]
+        for name in dict.fromkeys(n for one in columns_of_runs for n in one):
+            rows.append((names.get(name, name), *(one.get(name, "") for one in columns_of_runs)))
     return Table(
         ("", *(run.id for run in runs)),
         tuple(row for row in rows if any(row[1:])),

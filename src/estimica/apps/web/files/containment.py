@@ -109,12 +109,12 @@ def containment_problems(
     lead to a file that exists. Libraries of MODELICAPATH are this machine's own and are not asked.
     """
     real = Path(os.path.realpath(root))
-    found = {}
+    problems = {}
     for where, name, must in _names(tables):
         if not _is_inside(folder, name, real, must):
             message = f"'{name}' is outside the served folder"
-            found[where, name] = Problem("G020", where, message, "copy it into the folder")
-    return tuple(found.values())
+            problems[where, name] = Problem("G020", where, message, "copy it into the folder")
+    return tuple(problems.values())
 
 
 def _names(tables: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
@@ -207,12 +207,12 @@ LISTING = CodeListing()
 def _signature(path: Path) -> Signature | None:
     """Size, time of change, inode, and the time of any change to it, which no program can set."""
     try:
-        found = os.stat(path)
+        facts = os.stat(path)
     except OSError:
         return None
     if not os.path.isfile(path):
         return None  # what a folder holds, its own times do not tell
-    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns
+    return facts.st_size, facts.st_mtime_ns, facts.st_ino, facts.st_ctime_ns
 
 
 def _is_settled(signature: Signature) -> bool:

@@ -128,15 +128,15 @@ class ServedFolder:
 
     def _listing(self, wanted: Callable[[os.DirEntry[str]], bool]) -> Listing:
         walk = _Walk(self.root)
-        found: list[ListedFile] = []
+        files: list[ListedFile] = []
         for entry in walk:
-            if len(found) == LISTED:
+            if len(files) == LISTED:
                 walk.notes.append(f"only the first {LISTED} files are listed")
                 break
             if wanted(entry) and (not entry.is_symlink() or self.holds(entry.path)):
-                found.append(self._listed(entry))
-        found.sort(key=lambda f: f.name.casefold())
-        return Listing(tuple(found), "; ".join(dict.fromkeys(walk.notes)))
+                files.append(self._listed(entry))
+        files.sort(key=lambda f: f.name.casefold())
+        return Listing(tuple(files), "; ".join(dict.fromkeys(walk.notes)))
 
     def _listed(self, entry: os.DirEntry[str]) -> ListedFile:
         stat = entry.stat()

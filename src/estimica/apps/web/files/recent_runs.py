@@ -62,15 +62,15 @@ class RecentRuns:
 
 def recent_runs(folder: ServedFolder, studies: list[str], limit: int = 60) -> RecentRuns:
     """The newest runs beside these studies."""
-    found: list[FolderRun] = []
+    runs: list[FolderRun] = []
     troubles: list[str] = []
     for name in dict.fromkeys(map(folder_of, studies)):
         try:
-            found += [FolderRun(name, run) for run in store_in(folder, name).runs(limit)]
+            runs += [FolderRun(name, run) for run in store_in(folder, name).runs(limit)]
         except StoreError as error:
             troubles.append(error.message.replace(f"{folder.root}/", ""))
-    found.sort(key=lambda r: r.run.started, reverse=True)
-    return RecentRuns(found[:limit], tuple(troubles))
+    runs.sort(key=lambda r: r.run.started, reverse=True)
+    return RecentRuns(runs[:limit], tuple(troubles))
 
 
 def when(seconds: float) -> str:

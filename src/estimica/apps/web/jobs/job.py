@@ -50,7 +50,7 @@ class Job:
 def printed_result(output: Path | None) -> dict[str, Any]:
     """The JSON object in a file; empty where there is none."""
     try:
-        found = json.loads(output.read_text(encoding="utf-8")) if output else {}
+        printed = json.loads(output.read_text(encoding="utf-8")) if output else {}
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return printed if isinstance(printed, dict) else {}

@@ -117,12 +117,12 @@ def arguments(command: str, options: Sequence[str]) -> tuple[list[str], list[str
         )
     if len(options) > MOST:
         raise WebError("G041", f"'{command}' with {len(options)} options: at most {MOST}")
-    found: list[str] = []
+    words: list[str] = []
     names: list[str] = []
     rest = iter(options)
     for text in rest:
         if text.startswith("-"):
-            found.append(_option(command, allowed, text, rest))
+            words.append(_option(command, allowed, text, rest))
         else:
             names.append(_value(f"'{command}': name", Kind.TEXT, text))
     least, most = allowed.names
@@ -131,7 +131,7 @@ def arguments(command: str, options: Sequence[str]) -> tuple[list[str], list[str
         raise WebError(
             "G042", f"'{command}' takes {wanted} names after the study, not {len(names)}"
         )
-    return found, names
+    return words, names
 
 
 def _option(command: str, allowed: Allowed, text: str, rest: Iterator[str]) -> str:

@@ -190,10 +190,10 @@ class JobQueue:
     def _follow(self, job: Job, process: JobProcess) -> None:
         """Wait for the end of a job and note how it was."""
         status = process.wait()
-        found = printed_result(job.output)
-        run = found.get("run") or self._run_of(job, process)
+        result = printed_result(job.output)
+        run = result.get("run") or self._run_of(job, process)
         with self._lock:
-            state, message = _ended(status, found, process.lines, job.id in self._cancelled)
+            state, message = _ended(status, result, process.lines, job.id in self._cancelled)
             del self._processes[job.id]
             self._cancelled.discard(job.id)
             timer = self._timers.pop(job.id, None)
@@ -259,21 +259,21 @@ class JobQueue:
 
 
 def _ended(
-    status: int, found: dict[str, Any], lines: Sequence[str], cancelled: bool
+    status: int, result: dict[str, Any], lines: Sequence[str], cancelled: bool
 ) -> tuple[State, str]:
     """How a job ended, from its exit status, what it printed, and whether somebody stopped it."""
-    outcome = found.get("outcome")
+    outcome = result.get("outcome")
     outcome = outcome if isinstance(outcome, dict) else {}
-    told = str(outcome.get("message") or "") or _complaint(lines)
+    message = str(outcome.get("message") or "") or _complaint(lines)
     if status == 0:
         return State.DONE, str(outcome.get("message") or "")
     if status in INTERRUPTED or outcome.get("status") == "interrupted":
-        return State.INTERRUPTED, told or "stopped before there was a result"
+        return State.INTERRUPTED, message or "stopped before there was a result"
     if status < 0 and cancelled:
         return State.INTERRUPTED, "it did not end in order and was killed"
-    if status < 0 or not told or "Traceback (most recent call last):" in lines:
+    if status < 0 or not message or "Traceback (most recent call last):" in lines:
         return State.CRASHED, "; ".join(filter(None, [exit_description(status), _complaint(lines)]))
-    return State.FAILED, told
+    return State.FAILED, message
 
 
 def _complaint(lines: Sequence[str]) -> str:

@@ -180,12 +180,12 @@ class LiveRun:
 
     async def events(self, wanted: Callable[[], bool]) -> AsyncIterator[bytes]:
         """The state, then what changes. Who reads slowly misses versions, not the newest state."""
-        seen, told = 0, time.monotonic()
+        seen, last_sent = 0, time.monotonic()
         while wanted():
             state, news = self.state, self._news
             if state is not None and state.version > seen:
                 yield state.change if state.version == seen + 1 and seen else state.whole
-                seen, told = state.version, time.monotonic()
+                seen, last_sent = state.version, time.monotonic()
                 if state.ended:
                     return
                 continue
@@ -193,28 +193,28 @@ class LiveRun:
                 return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), WAKE)
-            if not news.is_set() and time.monotonic() - told > HEARTBEAT:
-                told = time.monotonic()
+            if not news.is_set() and time.monotonic() - last_sent > HEARTBEAT:
+                last_sent = time.monotonic()
                 yield b": still here\n\n"
 
     async def _follow(self) -> None:
         while True:
             try:
-                found = await asyncio.to_thread(self._reader.state)
+                state = await asyncio.to_thread(self._reader.state)
             except StoreError as error:  # the run is gone, or the store cannot be read
                 self.trouble = error.message
                 self._wake()
                 return
-            running = found["status"] == Status.RUNNING
+            running = state["status"] == Status.RUNNING
             if running:
-                self._draw(found)
-            self._publish(found | self._figure, not running)
+                self._draw(state)
+            self._publish(state | self._figure, not running)
             if not running:
                 return
             await asyncio.sleep(POLL)
 
-    def _publish(self, found: dict[str, Any], ended: bool) -> None:
-        change = {k: v for k, v in found.items() if self._known.get(k, _NOTHING) != v}
+    def _publish(self, state: dict[str, Any], ended: bool) -> None:
+        change = {k: v for k, v in state.items() if self._known.get(k, _NOTHING) != v}
         if not change and self.state is not None and not ended:
             return
         before = self._known.get("iterations", [])
@@ -223,10 +223,10 @@ class LiveRun:
             del change["iterations"]
             change["more"] = steps[len(before) :]
         version = self.state.version + 1 if self.state else 1
-        self._known = found
+        self._known = state
         self.state = LiveState(
             version,
-            _event(version, {"version": version, **found}),
+            _event(version, {"version": version, **state}),
             _event(version, {"version": version, **change}),
             ended,
         )
@@ -238,9 +238,9 @@ class LiveRun:
 
     # -- curves --------------------------------------------------------------------------------
 
-    def _draw(self, found: dict[str, Any]) -> None:
+    def _draw(self, state: dict[str, Any]) -> None:
         """Have curves drawn at the newest values, unless that is under way or was just done."""
-        if self._study is None or self._benches is None or found["command"] != "fit":
+        if self._study is None or self._benches is None or state["command"] != "fit":
             return
         if self._drawing is not None and not self._drawing.done():
             return
@@ -256,7 +256,7 @@ class LiveRun:
         begun = time.monotonic()
         try:
             bench = self._benches.of(self._study)
-            found = await bench.ask("by_hand", key=f"live {self._reader.run}", values=values)
+            answer = await bench.ask("by_hand", key=f"live {self._reader.run}", values=values)
         except EstimicaError as error:
             if error.code != OVERTAKEN:
                 self._study = None  # it would fail again
@@ -265,9 +265,9 @@ class LiveRun:
         first = not self._drawn[1]  # with the start of a process, which tells nothing
         pause = REDRAWN if first else max(REDRAWN, IDLE * (now - begun))
         self._drawn = now + pause, values
-        picture = found["figure"]
+        picture = answer["figure"]
         if picture is not None and len(json.dumps(picture)) <= LARGEST:
-            self._figure = {"figure": picture, "errn": found["errn"]}
+            self._figure = {"figure": picture, "errn": answer["errn"]}
 
 
 _NOTHING = object()

@@ -82,14 +82,14 @@ class LiveReader:
 
 def _step(one: StoredIteration) -> dict[str, Any]:
     values = one.payload.get("values")
-    found: dict[str, Any] = {
+    step: dict[str, Any] = {
         "number": one.number,
         "cost": _number(one.cost),
         "values": {str(n): _number(v) for n, v in values.items()} if values else {},
     }
     if "start" in one.payload:
-        found["start"] = one.payload["start"]
-    return found
+        step["start"] = one.payload["start"]
+    return step
 
 
 def _number(value: Any) -> float | None:

@@ -133,23 +133,23 @@ class ManualTuning:
         self.asked += 1
         mine = self.asked
         try:
-            found = await self.desk.ask("by_hand", key=self.viewer, values=dict(self.values))
+            answer = await self.desk.ask("by_hand", key=self.viewer, values=dict(self.values))
         except EstimicaError as error:
             if mine == self.asked and error.code != SUPERSEDED:
                 self._say([(error.message, "est-bad")])
             return
         if mine != self.asked:
             return
-        if found.get("failure"):
-            self._say([(f"The model cannot be simulated there: {found['failure']}", "est-bad")])
+        if answer.get("failure"):
+            self._say([(f"The model cannot be simulated there: {answer['failure']}", "est-bad")])
         else:
-            lines = [(f"cost {found['cost']:.6g}", "est-h2")]
-            for case, outputs in found["errn"].items():
-                told = ", ".join(f"{o} {v:.3g} %" for o, v in outputs.items() if v is not None)
-                lines.append((f"{case}: errn {told}", "est-soft"))
+            lines = [(f"cost {answer['cost']:.6g}", "est-h2")]
+            for case, outputs in answer["errn"].items():
+                errors = ", ".join(f"{o} {v:.3g} %" for o, v in outputs.items() if v is not None)
+                lines.append((f"{case}: errn {errors}", "est-soft"))
             self._say(lines)
-        if found.get("figure"):
-            self.figure.show(found["figure"])
+        if answer.get("figure"):
+            self.figure.show(answer["figure"])
 
     def _say(self, lines: list[tuple[str, str]]) -> None:
         self.verdict.clear()

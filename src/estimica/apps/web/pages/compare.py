@@ -46,8 +46,8 @@ def intervals(runs: list[StoredRun]) -> Bars:
     """The estimates of several runs beside one another, each relative to the first."""
     groups = []
     for name in dict.fromkeys(n for run in runs for n in _entries(run)):
-        found = [(run, _entries(run)[name]) for run in runs if name in _entries(run)]
-        values = [(run, e) for run, e in found if isinstance(e.get("value"), (int, float))]
+        entries = [(run, _entries(run)[name]) for run in runs if name in _entries(run)]
+        values = [(run, e) for run, e in entries if isinstance(e.get("value"), (int, float))]
         first = values[0][1]["value"] if values else 0.0
         if len(values) < 2 or not first:
             continue
@@ -55,8 +55,8 @@ def intervals(runs: list[StoredRun]) -> Bars:
         for run, entry in values:
             below, above = _margins(entry["value"], entry.get("ci95"), first)
             word = f"{run.summary.command} {when(run.summary.started)}"
-            at, told = 100 * entry["value"] / first, f"{entry['value']:.6g}"
-            bars.append(Bar(word, at, told, margin=above, margin_below=below))
+            at, label = 100 * entry["value"] / first, f"{entry['value']:.6g}"
+            bars.append(Bar(word, at, label, margin=above, margin_below=below))
         groups.append((str(name), tuple(bars)))
     return Bars(tuple(groups), "relative to the first run [%]")
 
@@ -74,13 +74,13 @@ def _entries(run: StoredRun) -> dict[str, dict[str, Any]]:
     return {n: dict(e) for n, e in unknowns(run.result)}
 
 
-def _table(found: list[tuple[str, StoredRun]]) -> None:
-    own = [facts(run) for _, run in found]
+def _table(runs: list[tuple[str, StoredRun]]) -> None:
+    own = [facts(run) for _, run in runs]
     names = list(dict.fromkeys(n for one in own for n in one))
     with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
         with ui.element("thead"), ui.element("tr"):
             _cell("", head=True)
-            for folder, run in found:
+            for folder, run in runs:
                 with ui.element("th"):
                     ui.link(
                         f"{run.summary.command} {run.summary.name}",
@@ -89,12 +89,12 @@ def _table(found: list[tuple[str, StoredRun]]) -> None:
                     ui.label(when(run.summary.started)).classes("est-soft")
         with ui.element("tbody"):
             for word, value in FACTS:
-                told = [value(run) for _, run in found]
-                if any(text not in ("", "–") for text in told):
-                    _row(word, told)
+                texts = [value(run) for _, run in runs]
+                if any(text not in ("", "–") for text in texts):
+                    _row(word, texts)
             for name in names:
                 _row(name, [one.get(name, "") for one in own], mono=True)
-    for caution in cautions([run for _, run in found]):
+    for caution in cautions([run for _, run in runs]):
         ui.label(f"{caution[:1].upper()}{caution[1:]}.").classes("est-soft")
 
 

@@ -306,8 +306,8 @@ class Browser:
         return list(range(count)) if self.case == -1 else [self.case] if self.case < count else []
 
     def _has(self, key: str, name: str) -> bool:
-        found = [self.desk.value(("case", k, key), ()) for k in self._cases()]
-        return bool(found) and all(name in f for f in found)
+        entries = [self.desk.value(("case", k, key), ()) for k in self._cases()]
+        return bool(entries) and all(name in f for f in entries)
 
     def _turn_in_cases(self, key: str, name: str, on: bool) -> None:
         for k in self._cases():

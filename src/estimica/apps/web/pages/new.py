@@ -200,10 +200,10 @@ class Draft:
         wanted = None if ".py:" in source else self.class_ or None
         try:
             data = [str(self.workbench.folder.existing(d)) for d in self.data]
-            found = await self.workbench.benches.of(path).ask(
+            proposal = await self.workbench.benches.of(path).ask(
                 "propose", source=source, class_=wanted, data=data
             )
-            self.workbench.folder.save(study, str(found["text"]).encode())
+            self.workbench.folder.save(study, str(proposal["text"]).encode())
             self.workbench.desks.pop(path, None)
             ui.navigate.to(study_address(study))
         except EstimicaError as error:

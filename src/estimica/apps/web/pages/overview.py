@@ -41,14 +41,14 @@ def in_words(tables: dict[str, Any]) -> str:
     tried = len(cases) - len(fitted)
     if not tuners:
         return "Nothing is searched yet: choose the parameters to be found."
-    found = _listed(tuners)
+    searched = _listed(tuners)
     if _list(tables, "criterion"):
         wanted = len(_list(tables, "criterion"))
-        return f"Find {found} so that {wanted} criteria of the design are as good as can be."
+        return f"Find {searched} so that {wanted} criteria of the design are as good as can be."
     if not fitted:
-        return f"Find {found}; there is no case to find them from yet."
+        return f"Find {searched}; there is no case to find them from yet."
     names = _listed([str(c.get("name", "")) for c in fitted])
-    text = f"Find {found} so that the model agrees with {names}"
+    text = f"Find {searched} so that the model agrees with {names}"
     return text + (f", and try the result on {tried} more." if tried else ".")
 
 
@@ -59,13 +59,13 @@ def _listed(names: list[str]) -> str:
 
 
 def _table(tables: dict[str, Any], name: str) -> dict[str, Any]:
-    found = tables.get(name, {})
-    return found if isinstance(found, dict) else {}
+    table = tables.get(name, {})
+    return table if isinstance(table, dict) else {}
 
 
 def _list(tables: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    found = tables.get(name, [])
-    return [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
+    entries = tables.get(name, [])
+    return [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
 
 
 def _off(entry: object) -> bool:
@@ -142,14 +142,14 @@ def problems_card(desk: StudySession) -> None:
                 ui.spinner(size="sm")
                 ui.label("Checking model and data …").classes("est-soft")
         try:
-            found = await desk.check()
+            problems = await desk.check()
         except EstimicaError as error:
-            found = (LocatedProblem((), error.code, error.message),)
+            problems = (LocatedProblem((), error.code, error.message),)
         if ended["is"] or text != desk.text:
             return
         card.clear()
         with card:
-            _shown(desk, found)
+            _shown(desk, problems)
 
     # beside the card, not in it: a timer ends with what it stands in, and the card is cleared
     around = ui.column().classes("hidden")
@@ -164,9 +164,9 @@ def problems_card(desk: StudySession) -> None:
     changed()
 
 
-def _shown(desk: StudySession, found: tuple[LocatedProblem, ...]) -> None:
-    errors = [p for p in found if not p.warning]
-    if not found:
+def _shown(desk: StudySession, problems: tuple[LocatedProblem, ...]) -> None:
+    errors = [p for p in problems if not p.warning]
+    if not problems:
         with ui.row().classes("items-center gap-2"):
             ui.icon("check_circle", size="22px").classes("est-good")
             ui.label("The study is in order: it can run.")
@@ -176,15 +176,15 @@ def _shown(desk: StudySession, found: tuple[LocatedProblem, ...]) -> None:
         ui.label(f"{count} thing{'s' if count > 1 else ''} to fix before it can run").classes(
             "est-h2"
         )
-    for problem in [*errors, *(p for p in found if p.warning)]:
+    for problem in [*errors, *(p for p in problems if p.warning)]:
         with ui.row().classes("items-start no-wrap gap-2 w-full"):
             ui.icon("warning" if problem.warning else "error", size="20px").classes(
                 "est-warn" if problem.warning else "est-bad"
             )
             with ui.column().classes("gap-0"):
                 where = place_in_words(desk, problem.place)
-                told = problem.message.replace(f"{desk.folder.root}/", "")
-                ui.label(f"{where}: {told}" if where else told).classes("est-pre")
+                message = problem.message.replace(f"{desk.folder.root}/", "")
+                ui.label(f"{where}: {message}" if where else message).classes("est-pre")
                 if problem.suggestion:
                     ui.label(problem.suggestion).classes("est-soft")
             ui.space()

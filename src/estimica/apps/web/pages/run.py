@@ -133,16 +133,16 @@ def _result(
 
 def _downloads(command: str, desk: StudySession | None) -> list[tuple[str, str, str]]:
     """Word, icon and file of what can be taken away."""
-    found = [
+    files = [
         ("Report", "description", "report.html"),
         ("Markdown", "notes", "report.zip"),
         ("JSON", "data_object", "result.json"),
     ]
     if command == "fit":
-        found.append(("CSV", "table_view", "curves.zip"))
+        files.append(("CSV", "table_view", "curves.zip"))
         if desk is None or is_modelica(desk.value(("model", "source"))):
-            found.append(("Modelica", "code", "fitted.mo"))
-    return found
+            files.append(("Modelica", "code", "fitted.mo"))
+    return files
 
 
 def is_modelica(source: object) -> bool:

@@ -168,7 +168,7 @@ class ColumnMapping:
 
     async def _propose(self) -> None:
         try:
-            found = (
+            proposal = (
                 await self.desk.ask("match", data=self.desk.value(("case", self.case, "data")))
             )["case"]
         except EstimicaError as error:
@@ -176,10 +176,10 @@ class ColumnMapping:
             return
         count = 0
         for key in ("time", "time_scale", "frequency"):
-            if key in found and self.desk.value(("case", self.case, key)) is None:
-                self.desk.set(("case", self.case, key), found[key])
+            if key in proposal and self.desk.value(("case", self.case, key)) is None:
+                self.desk.set(("case", self.case, key), proposal[key])
         for kind in ("inputs", "outputs"):
-            for name, entry in found.get(kind, {}).items():
+            for name, entry in proposal.get(kind, {}).items():
                 if self.desk.value(("case", self.case, kind, name)) is None:
                     self.desk.set(("case", self.case, kind, name), entry)
                     count += 1

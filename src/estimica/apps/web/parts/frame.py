@@ -275,8 +275,8 @@ def _off(entry: object) -> bool:
 
 
 def _count(desk: StudySession, table: str) -> str:
-    found = desk.entries((table,))
-    return str(len(found)) if found else ""
+    entries = desk.entries((table,))
+    return str(len(entries)) if entries else ""
 
 
 def _named(desk: StudySession, table: str) -> list[Item]:
@@ -297,9 +297,9 @@ def with_error_page(workbench: Workbench) -> Callable[[Page], Callable[..., Awai
         @functools.wraps(page)
         async def shown(*args: Any, **kwargs: Any) -> None:
             try:
-                made = page(*args, **kwargs)
-                if inspect.isawaitable(made):
-                    await made
+                content = page(*args, **kwargs)
+                if inspect.isawaitable(content):
+                    await content
             except EstimicaError as error:
                 ui.context.client.content.clear()
                 with ui.context.client.content:

@@ -13,8 +13,8 @@ from estimica.base.errors import EstimicaError
 async def quantities(desk: StudySession) -> list[dict[str, Any]]:
     """Parameters and variables of the model; none where it cannot be loaded."""
     try:
-        found: list[dict[str, Any]] = (await desk.model())["quantities"]
-        return found
+        known: list[dict[str, Any]] = (await desk.model())["quantities"]
+        return known
     except EstimicaError:
         return []
 

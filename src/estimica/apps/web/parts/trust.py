@@ -134,9 +134,9 @@ class ApprovalDialog:
 
 
 async def _done(go: Go) -> None:
-    made = go()
-    if inspect.isawaitable(made):
-        await made
+    work = go()
+    if inspect.isawaitable(work):
+        await work
 
 
 def _listed(workbench: Workbench, codes: tuple[NamedCode, ...]) -> None:

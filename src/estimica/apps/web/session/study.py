@@ -70,18 +70,18 @@ class StudySession:
         """What stands at a place, also inside a short form."""
         if self.is_broken:
             return default
-        found = study_text.value_at(self.text, place)
-        return default if found is None else found
+        value = study_text.value_at(self.text, place)
+        return default if value is None else value
 
     def table(self, place: Place) -> dict[str, Any]:
         """The table at a place; empty where there is none, or something else."""
-        found = self.value(place)
-        return found if isinstance(found, dict) else {}
+        value = self.value(place)
+        return value if isinstance(value, dict) else {}
 
     def entries(self, place: Place) -> list[dict[str, Any]]:
         """The tables of a list of tables; empty ones for what is none."""
-        found = self.value(place)
-        listed = found if isinstance(found, list) else []
+        value = self.value(place)
+        listed = value if isinstance(value, list) else []
         return [e if isinstance(e, dict) else {} for e in listed]
 
     @property
@@ -172,8 +172,8 @@ class StudySession:
 
     def wrong_at(self, place: Place) -> str:
         """What is wrong with the entry at exactly this place."""
-        found = self.problems or self.checked or ()
-        return "; ".join(p.text for p in found if p.place == place and not p.warning)
+        problems = self.problems or self.checked or ()
+        return "; ".join(p.text for p in problems if p.place == place and not p.warning)
 
     def wrong_below(self, place: Place) -> int:
         """How many problems there are at a place and below."""
@@ -182,8 +182,8 @@ class StudySession:
     @property
     def everything_wrong(self) -> tuple[LocatedProblem, ...]:
         """What is wrong with the text, and what the last check of model and data found."""
-        found = self.problems or self.checked or ()
-        return tuple(p for p in found if not p.warning)
+        problems = self.problems or self.checked or ()
+        return tuple(p for p in problems if not p.warning)
 
     async def check(self) -> tuple[LocatedProblem, ...]:
         """Everything that is wrong with study, model and data together."""
@@ -192,11 +192,11 @@ class StudySession:
         text = self.text
         keys = ("code", "where", "message", "suggestion", "warning")
         answer = await self.ask("check")
-        told = [Problem(**{k: p[k] for k in keys}) for p in answer["problems"]]
-        found = tuple(located_problem(problem, text) for problem in told)
+        problems = [Problem(**{k: p[k] for k in keys}) for p in answer["problems"]]
+        located = tuple(located_problem(problem, text) for problem in problems)
         if text == self.text:
-            self.checked = found
-        return found
+            self.checked = located
+        return located
 
     # --- the model ----------------------------------------------------------------------------
 
@@ -208,10 +208,10 @@ class StudySession:
         """What the model consists of; asked again when the study names another model."""
         key = repr((self.tables.get("model"), self.tables.get("static"), self._cases_inputs()))
         if self._model is None or self._model[0] != key:
-            found = await self.ask("model")
-            for q in found["quantities"]:
-                q["output"] = q["name"] in found["outputs"]
-            self._model = (key, found)
+            answer = await self.ask("model")
+            for q in answer["quantities"]:
+                q["output"] = q["name"] in answer["outputs"]
+            self._model = (key, answer)
         return self._model[1]
 
     def _cases_inputs(self) -> list[Sequence[str]]:

@@ -108,8 +108,8 @@ class ModelWorker:
         process.stdin.write(b"%d\n" % len(content) + content)
         await process.stdin.drain()
         length = int(await process.stdout.readuntil(b"\n"))
-        found: dict[str, Any] = json.loads(await process.stdout.readexactly(length))
-        return found
+        answer: dict[str, Any] = json.loads(await process.stdout.readexactly(length))
+        return answer
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:

@@ -22,8 +22,8 @@ def main() -> None:
         os.nice(NICE)
     study, *root = map(Path, sys.argv[1:])
     while (question := read(sys.stdin.buffer)) is not None:
-        found = answer(study, question, root[0] if root else None)
-        content = json.dumps(found, allow_nan=False).encode()
+        reply = answer(study, question, root[0] if root else None)
+        content = json.dumps(reply, allow_nan=False).encode()
         answers.write(b"%d\n" % len(content) + content)
         answers.flush()
 
@@ -33,8 +33,8 @@ def read(stream: IO[bytes]) -> dict[str, Any] | None:
     head = stream.readline()
     if not head:
         return None
-    found: dict[str, Any] = json.loads(stream.read(int(head)))
-    return found
+    question: dict[str, Any] = json.loads(stream.read(int(head)))
+    return question
 
 
 def answer(study: Path, question: dict[str, Any], root: Path | None) -> dict[str, Any]:

@@ -32,14 +32,14 @@ DRIVEN = ("input", "state", "algebraic", "alias")
 
 def model(study: Path) -> Answer:
     """What the model consists of, also where the rest of the study is not complete."""
-    found = _model(study)
+    loaded = _model(study)
     return {
-        "name": found.name,
-        "description": found.description,
-        "has_time": found.has_time,
-        "outputs": list(found.output_names()),
-        "notes": list(getattr(found, "notes", ())),
-        "quantities": [_quantity(q, found) for q in found.quantities()],
+        "name": loaded.name,
+        "description": loaded.description,
+        "has_time": loaded.has_time,
+        "outputs": list(loaded.output_names()),
+        "notes": list(getattr(loaded, "notes", ())),
+        "quantities": [_quantity(q, loaded) for q in loaded.quantities()],
     }
 
 
@@ -60,25 +60,25 @@ def check(study: Path) -> Answer:
 
 def preview(study: Path, data: str, sheet: str | None = None, time: str | None = None) -> Answer:
     """The columns of a data file, and a picture of them."""
-    found = _data(study, data, sheet)
-    stamps = _stamps(found, time)
+    table = _data(study, data, sheet)
+    stamps = _stamps(table, time)
     columns = [
         {
             "name": name,
-            "unit": found.units.get(name, ""),
-            "kind": "date" if name in found.origins else "number",
+            "unit": table.units.get(name, ""),
+            "kind": "date" if name in table.origins else "number",
             "time": name == stamps,
-            **_range(found, name),
+            **_range(table, name),
         }
-        for name in found.names
+        for name in table.names
     ]
-    columns += [{"name": n, "unit": "", "kind": "text", "why": w} for n, w in found.texts.items()]
+    columns += [{"name": n, "unit": "", "kind": "text", "why": w} for n, w in table.texts.items()]
     return {
-        "rows": len(found),
+        "rows": len(table),
         "columns": columns,
-        "constants": _plain(found.constants),
-        "notes": list(found.notes),
-        "figure": _figure(_picture(found, stamps)),
+        "constants": _plain(table.constants),
+        "notes": list(table.notes),
+        "figure": _figure(_picture(table, stamps)),
     }
 
 
@@ -164,10 +164,10 @@ def _changed(path: Path) -> object:
     try:
         if path.is_dir():
             return max(((p.stat().st_mtime_ns, str(p)) for p in path.rglob("*.mo")), default=())
-        found = path.stat()
+        facts = path.stat()
     except (OSError, ValueError):  # what is not a path
         return ()
-    return found.st_mtime_ns, found.st_size
+    return facts.st_mtime_ns, facts.st_size
 
 
 @lru_cache(maxsize=1)
@@ -178,12 +178,12 @@ def _examined(study: Path, state: tuple[object, ...]) -> Any:
 
 
 def _model(study: Path) -> Model:
-    found = _examined(study, _state(study))
-    if found.study is not None:
-        model: Model = found.study.model
+    examined = _examined(study, _state(study))
+    if examined.study is not None:
+        model: Model = examined.study.model
         return model
-    told = [p for p in found.problems if p.where in ("[model]", "[static]", "")]
-    worst = (told or found.problems)[0]
+    problems = [p for p in examined.problems if p.where in ("[model]", "[static]", "")]
+    worst = (problems or examined.problems)[0]
     raise WebError(worst.code, worst.text) if worst.code.startswith("G") else _as_error(worst)
 
 
@@ -202,9 +202,9 @@ def _hand(study: Path, state: tuple[object, ...]) -> ByHand:
     from estimica.base.problems import raise_all
     from estimica.estimate.by_hand import ByHand
 
-    found = _examined(study, state)
-    raise_all(found.problems)
-    asked: Study = found.study
+    examined = _examined(study, state)
+    raise_all(examined.problems)
+    asked: Study = examined.study
     return ByHand(asked, points=_points(len([o for c in asked.active_cases for o in c.outputs])))
 
 
@@ -220,11 +220,11 @@ def _data(study: Path, data: str, sheet: str | None) -> Data:
 
 def _estimates(result: Mapping[str, Any]) -> dict[str, float]:
     """The values of a stored fit by the labels of its unknowns."""
-    found = {n: p["value"] for n, p in result["parameters"].items()}
+    estimates = {n: p["value"] for n, p in result["parameters"].items()}
     for kind, word in (("start_values", "start"), ("disturbances", "disturbance")):
         for case, own in result.get(kind, {}).items():
-            found |= {f"{word} of {n} in {case}": p["value"] for n, p in own.items()}
-    return found
+            estimates |= {f"{word} of {n} in {case}": p["value"] for n, p in own.items()}
+    return estimates
 
 
 # --- as JSON -------------------------------------------------------------------------------------
@@ -299,5 +299,5 @@ def _picture(data: Data, stamps: str | None) -> Curves:
 def _figure(curves: Curves) -> Answer:
     from estimica.report.plotly.compact_json import figure_json
 
-    found: Answer = json.loads(figure_json(figure(curves)))
-    return found
+    drawn: Answer = json.loads(figure_json(figure(curves)))
+    return drawn

@@ -58,7 +58,7 @@ class LivePage:
         counts, costs = np.array(self._costs, float).T
         curve = Curve("best", counts, costs, stepped=True)
         way = Curves((Panel("what the search goes by", (curve,)),), "", "design", whole=True)
-        told = f"{progress.evaluations} designs; so far {progress.text}."
+        words = f"{progress.evaluations} designs; so far {progress.text}."
         shown: tuple[ViewElement, ...] = (way, *comparison_figures(designs))
-        page = Page(f"Design of {self._study.name}", (Section("So far", told, shown),))
+        page = Page(f"Design of {self._study.name}", (Section("So far", words, shown),))
         write_text(self.path, page_html(page).replace("<head>", f"<head>{RELOAD}", 1))

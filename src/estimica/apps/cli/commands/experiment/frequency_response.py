@@ -45,7 +45,7 @@ def frequency_response(
         from estimica.experiment.frequency.run import frequency_estimate
 
         require_outputs(csv, page=report)
-        found = frequency_estimate(
+        response = frequency_estimate(
             read_data(data),
             input=input,
             output=output,
@@ -56,10 +56,10 @@ def frequency_response(
             segment=segment,
             hold=hold,  # type: ignore[arg-type]
         )
-    outcome = {"status": "done", "message": found.text}
+    outcome = {"status": "done", "message": response.text}
     delivery = Delivery(
-        lambda: {"command": "frequency-response", "outcome": outcome, **found.to_dict()},
-        lambda: [text(found.table())],
-        requested_outputs((csv, found.to_csv), (report, found.report)),
+        lambda: {"command": "frequency-response", "outcome": outcome, **response.to_dict()},
+        lambda: [text(response.table())],
+        requested_outputs((csv, response.to_csv), (report, response.report)),
     )
     deliver(delivery, as_json=as_json, quiet=False)

@@ -45,20 +45,20 @@ def signal(
         given = {
             n: _read(v) for n, v in arguments.values(f"signal {kind}", parameters or []).items()
         }
-        made = signals.make(kind, given)
+        excitation = signals.make(kind, given)
         times = signals.times(step, samples)
-        curves = made.curves(times, name, unit)
-        told: dict[str, object] = {"command": "signal"}
-        told["outcome"] = {"status": "done", "message": ""}
-        told |= {"time": times, "values": {name: made.samples(times)}}
-        if isinstance(made, signals.Multisine):
-            told["crest_factor"] = made.crest_factor
-    page = Page(kind, (Section(repr(made), shown=(curves,)),))
+        curves = excitation.curves(times, name, unit)
+        plain: dict[str, object] = {"command": "signal"}
+        plain["outcome"] = {"status": "done", "message": ""}
+        plain |= {"time": times, "values": {name: excitation.samples(times)}}
+        if isinstance(excitation, signals.Multisine):
+            plain["crest_factor"] = excitation.crest_factor
+    page = Page(kind, (Section(repr(excitation), shown=(curves,)),))
     outputs = requested_outputs(
-        (csv, lambda path: made.to_csv(path, times, name, unit)),
+        (csv, lambda path: excitation.to_csv(path, times, name, unit)),
         (plot, lambda path: write(page, path)),
     )
-    delivery = Delivery(lambda: told, lambda: [text(curves)], outputs)
+    delivery = Delivery(lambda: plain, lambda: [text(curves)], outputs)
     deliver(delivery, as_json=as_json, quiet=False)
 
 

@@ -107,7 +107,7 @@ def _deliver(
 
 def as_object(command: str, trajectory: Trajectory) -> dict[str, object]:
     """The JSON object of a simulation; `sensitivities` is there where they were asked for."""
-    found: dict[str, object] = {
+    plain: dict[str, object] = {
         "command": command,
         "outcome": {"status": "done", "message": ""},
         "model": trajectory.model,
@@ -118,11 +118,11 @@ def as_object(command: str, trajectory: Trajectory) -> dict[str, object]:
         "statistics": dict(trajectory.statistics),
     }
     if isinstance(trajectory, Sensitivities):
-        found["sensitivities"] = {
+        plain["sensitivities"] = {
             name: {p: trajectory.derivative(name, p) for p in trajectory.wrt}
             for name in trajectory.names
         }
-    return found
+    return plain
 
 
 def curves_of(trajectory: Trajectory) -> list[Curves]:
@@ -145,8 +145,8 @@ def page(trajectory: Trajectory, source: str) -> Page:
         Section("What was asked", f"{wanted}{t[-1]:g} s and to see {_listed(trajectory.names)}."),
         Section(ANSWER, f"{len(t)} samples of each were computed.", (_ends(trajectory),)),
     )
-    made = Page(f"Simulation: {trajectory.model}", tuple(shown))
-    return with_reproduction(made, "simulate", None, first=first, files=(Path(source),))
+    document = Page(f"Simulation: {trajectory.model}", tuple(shown))
+    return with_reproduction(document, "simulate", None, first=first, files=(Path(source),))
 
 
 _PARTS = (

@@ -31,8 +31,8 @@ def check(study: StudyPath, as_json: AsJson = False) -> None:
     outcome = _outcome(len(errors), len(problems) - len(errors))
     if as_json:
         status = "wrong input" if errors else "done"
-        told = {"status": status, "message": outcome}
-        print_json({"command": "check", "outcome": told, "problems": list(map(_plain, problems))})
+        ending = {"status": status, "message": outcome}
+        print_json({"command": "check", "outcome": ending, "problems": list(map(_plain, problems))})
     else:
         show_problems(problems)
         stdout().print(f"{escape(str(study))}: {outcome}", highlight=False, soft_wrap=True)

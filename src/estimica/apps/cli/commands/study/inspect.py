@@ -62,7 +62,7 @@ def _loaded(
 
 
 def _as_json(model: ModelicaModel) -> dict[str, object]:
-    found: dict[str, object] = {
+    plain: dict[str, object] = {
         "command": "inspect",
         "outcome": {"status": "done", "message": ""},
         "model": model.name,
@@ -71,8 +71,8 @@ def _as_json(model: ModelicaModel) -> dict[str, object]:
         "component": _component_json(model),
     }
     for table in TABLES:
-        found[table] = dict(_rows(getattr(model, table)))
-    return found
+        plain[table] = dict(_rows(getattr(model, table)))
+    return plain
 
 
 def _tree(model: ModelicaModel, everything: bool) -> Tree:

@@ -71,12 +71,12 @@ def new(
             write_study(path, draft_study(source, class_, files, path.parent, library or []))
         problems = check_file(path)
     if as_json:
-        told = {"status": "done", "message": f"wrote {path}"}
+        outcome = {"status": "done", "message": f"wrote {path}"}
         left = [{"code": p.code, "message": p.text} for p in problems]
         print_json(
             {
                 "command": "new",
-                "outcome": told,
+                "outcome": outcome,
                 "study": str(path),
                 "problems": left,
                 "notes": list(notes),

@@ -39,8 +39,8 @@ def trust(
         unknown = not_trusted(codes)
     message = _outcome(codes, unknown, forget)
     if as_json:
-        told = {"status": "done", "message": message}
-        print_json({"command": "trust", "outcome": told, "code": [_plain(c) for c in codes]})
+        outcome = {"status": "done", "message": message}
+        print_json({"command": "trust", "outcome": outcome, "code": [_plain(c) for c in codes]})
     else:
         say(message)
 
