@@ -45,7 +45,8 @@ LEAST_DAMPING, MOST_DAMPING = 1e-18, 1.0
 #: from the least to the most of it are 18 decades, six tries
 HARDER, SOFTER = 1e3, 10
 CLOSED = 1e-6  # gaps, in sizes of the states, that count as none: the default tolerance of a run
-#: share of the promised fall that a step must keep at least, as Armijo (1966) and everybody since
+#: share of the promised fall that a step must keep at least: the usual one of Armijo's condition
+#: (Nocedal and Wright 2006, section 3.1)
 KEPT = 1e-4
 
 
