@@ -36,7 +36,7 @@ from estimica.study.record.samples import Record
 from estimica.study.stages import SETTLING
 
 #: samples from which on the simulation's error is not measured but assumed: a simulation with a
-#: hundredth of the tolerance has some 2.5 times the steps (order five), and the plain one takes long
+#: hundredth of the tolerance has some 2.5 times the steps (order five), and a plain one is long
 MANY = 200_000
 #: per cent of a signal's variation, below which a fit explains too little. Chosen: half of the
 #: variance (fit 30 % is 1 − 0.7²) is left to something that the model does not have
