@@ -23,7 +23,12 @@ from estimica.experiment.free_input.present import gains
 from estimica.experiment.free_input.problem.criterion import ExperimentCriterion
 from estimica.experiment.free_input.problem.plan import Information
 from estimica.experiment.free_input.problem.search import Scenario, Transcription
-from estimica.experiment.free_input.run import FreeInput, FreeInputDesign, Progress, free_input
+from estimica.experiment.free_input.run import (
+    FreeInput,
+    FreeInputDesign,
+    SearchProgress,
+    free_input,
+)
 from estimica.study.tables.input_design import input_design_table
 
 SPEAKER = """
@@ -439,7 +444,7 @@ def test_a_given_input_may_be_the_reference() -> None:
 
 
 def test_interrupted_searches_hand_back_the_best_so_far() -> None:
-    def stop(told: Progress) -> None:
+    def stop(told: SearchProgress) -> None:
         if told.iteration == 3:
             raise KeyboardInterrupt
 

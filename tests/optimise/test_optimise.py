@@ -9,7 +9,7 @@ import pytest
 from tests.optimise.formula_studies import formula_study
 
 import estimica as es
-from estimica.optimise.optimum.run import Progress
+from estimica.optimise.optimum.run import DesignProgress
 
 #: Charalambous and Conn (1978), the second and third problem: smooth functions, largest one least
 CB2 = ("x1^2 + x2^4", "(2 - x1)^2 + (2 - x2)^2", "2*exp(x2 - x1)")
@@ -104,7 +104,7 @@ def test_the_most_seconds_are_kept_to() -> None:
 
 @pytest.mark.parametrize("method", ["sqp", "genetic", "simplex"])
 def test_an_interrupted_search_keeps_the_best(method: str) -> None:
-    def stop(p: Progress) -> None:
+    def stop(p: DesignProgress) -> None:
         if p.evaluations >= 30:
             raise KeyboardInterrupt
 
@@ -163,7 +163,7 @@ def test_progress_has_the_indicators_of_the_best_design(tmp_path: Path) -> None:
     )
     drawn = []
 
-    def look(p: Progress) -> None:
+    def look(p: DesignProgress) -> None:
         drawn.append((p.best.tuners[0], p.indicators()[0].values[0][-1]))
 
     es.optimise(study, progress=look, max_evaluations=3)

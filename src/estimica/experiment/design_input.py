@@ -22,7 +22,6 @@ from estimica.experiment.design.signal_class import (
     CandidateContext,
     CandidateRunner,
     OnProgress,
-    Progress,
     builder,
     require_class,
     signals_of,
@@ -83,14 +82,9 @@ def _free(
     sigma: Numbers | None,
     progress: OnProgress | None,
 ) -> FreeInput:
-    from estimica.experiment.free_input.run import Progress as Searched
     from estimica.experiment.free_input.run import free_input
 
-    def tell(told: Searched) -> None:
-        if progress:
-            progress(Progress(told.start, told.count, f"iteration {told.iteration}"))
-
-    return free_input(study, table, values=values, sigma=sigma, progress=tell)
+    return free_input(study, table, values=values, sigma=sigma, progress=progress)
 
 
 def _own(study: Study | Model | Fit) -> Mapping[str, Any]:

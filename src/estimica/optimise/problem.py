@@ -300,13 +300,13 @@ def better(terms: Evaluation, cost: float, best: Evaluation, best_cost: float) -
 class FailurePenalty:
     """Remembers the last design that could be simulated."""
 
-    def __init__(self, programme: OptimisationProblem) -> None:
-        self.programme = programme
+    def __init__(self, problem: OptimisationProblem) -> None:
+        self.problem = problem
         self._good: Evaluation | None = None
 
     def terms(self, q: Vector, *, slopes: bool = False) -> Evaluation | None:
         """The design at `q`, or None."""
-        found = self.programme.at(q, slopes=slopes)
+        found = self.problem.at(q, slopes=slopes)
         if found is not None:
             self._good = found
         return found

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
-from estimica.base.result import finite
+from estimica.base.result import Outcome, finite
 from estimica.base.signals import Hold
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import short
@@ -51,24 +51,28 @@ _MEASURES = (
 _SPECTRUM = "The lines that are used, with their shares of the power."
 
 
-def outcome(found: InputDesign) -> tuple[str, str]:
-    """(status, message): how it went."""
+def outcome(found: InputDesign) -> Outcome:
+    """How it went."""
     failed = [c for c in found.tried if c.error]
     lost = f"; {len(failed)} of {len(found.tried)} candidates failed" if failed else ""
     if found.interrupted and not found.tried:
-        return "interrupted", "interrupted before any candidate was tried"
+        message = "interrupted before any candidate was tried"
+        return Outcome("interrupted", message, ok=False)
     after = f"interrupted after {len(found.tried)} candidates, there may be better ones; "
     if found.chosen is None:
         status = "interrupted" if found.interrupted else "failed"
         if len(failed) == len(found.tried) and failed:
-            return status, f"no candidate could be tried: {failed[0].error}"
-        said = "no candidate tells all tuners apart; look at S_i,min of each, or fix one"
-        return status, f"{after}{said}" if found.interrupted else said
+            message = f"no candidate could be tried: {failed[0].error}"
+            return Outcome(status, message, ok=False)
+        message = "no candidate tells all tuners apart; look at S_i,min of each, or fix one"
+        return Outcome(status, f"{after}{message}" if found.interrupted else message, ok=False)
     j = found.chosen.judgement
     assert j is not None
     measures = f"R {j.measures.R:.4g}, S_min {j.measures.S_min:.4g}"
     message = f"the best is {found.about}: {measures}{lost}"
-    return ("interrupted", f"{after}{message}") if found.interrupted else ("done", message)
+    if found.interrupted:
+        return Outcome("interrupted", f"{after}{message}", ok=False)
+    return Outcome("done", message)
 
 
 # --- numbers -------------------------------------------------------------------------------------
@@ -94,6 +98,11 @@ def _numbers(found: InputDesign, c: Candidate) -> dict[str, object]:
             row |= {"D_sigma": known.D, "A_sigma": mean_variance(known)}
             row |= {f"stderr[{n}]": float(x) for n, x in zip(names, stderr, strict=True)}
     return {**row, "best": c is found.chosen, "error": c.error}
+
+
+def tables(found: InputDesign) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (table(found),)
 
 
 def table(found: InputDesign) -> Table:
@@ -193,7 +202,7 @@ def kinds(found: InputDesign) -> list[str]:
     return found_kinds + (["outputs"] if found.inputs else [])
 
 
-def picture(found: InputDesign, kind: str = "") -> Curves | Heat | Bars:
+def picture(found: InputDesign, kind: str = "", names: Sequence[str] = ()) -> Curves | Heat | Bars:
     """One of the pictures; the first that there is unless told."""
     known = kinds(found)
     if not known or (kind and kind not in known):
@@ -383,7 +392,7 @@ def _sections(found: InputDesign) -> Iterator[Section]:
 
 def as_object(found: InputDesign) -> dict[str, object]:
     """All candidates and the best; what is not finite is None."""
-    status, message = found.outcome()
+    status, message = outcome(found)
     bench, best = found.bench, found.chosen
     place = found.tried.index(best) if best is not None and best in found.tried else None
     plain = finite(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
+from estimica.base.result import Outcome, Result
 from estimica.base.signals import Signal
 from estimica.data.writers import write_csv
 from estimica.experiment.design.information import InformationMeasures
@@ -43,12 +44,14 @@ class Spectrum:
     crest_factor: float
 
 
-@dataclass(frozen=True, eq=False)
-class InputDesign:
+@dataclass(frozen=True, eq=False, repr=False)
+class InputDesign(Result):
     """What `estimica design-input` found.
 
     `inputs` are the courses of the designed inputs, `Y` the outputs that the model answers with.
     """
+
+    presenter = "estimica.experiment.design.present"
 
     bench: DesignProblem
     settings: InputDesignTable
@@ -70,7 +73,7 @@ class InputDesign:
     def best(self) -> Candidate:
         """The best of all that were tried."""
         if self.chosen is None:
-            raise ExperimentError("W080", f"there is no best input: {self.outcome()[1]}")
+            raise ExperimentError("W080", f"there is no best input: {self.outcome.message}")
         return self.chosen
 
     @property
@@ -86,7 +89,7 @@ class InputDesign:
     def signal(self) -> Signal:
         """The course of the designed input; of the first where there are several."""
         if not self.inputs:
-            raise ExperimentError("W080", f"there is no best input: {self.outcome()[1]}")
+            raise ExperimentError("W080", f"there is no best input: {self.outcome.message}")
         return next(iter(self.inputs.values()))
 
     @property
@@ -101,7 +104,7 @@ class InputDesign:
     def write_csv(self, path: str | PathLike[str]) -> Path:
         """Write the time and the designed inputs, one row a sample; every digit reads back."""
         if not self.inputs:
-            raise ExperimentError("W080", f"there is no best input: {self.outcome()[1]}")
+            raise ExperimentError("W080", f"there is no best input: {self.outcome.message}")
         columns = {"time": self.bench.times, **self._columns()}
         units = {"time": "s", **{n: self.bench.units.get(n, "") for n in self.inputs}}
         return write_csv(path, columns, units=units)
@@ -109,44 +112,13 @@ class InputDesign:
     def _columns(self) -> dict[str, Vector]:
         return {n: s.at(self.bench.times) for n, s in self.inputs.items()}
 
-    # -- how it shows itself ---------------------------------------------------------------------
-
-    def outcome(self) -> tuple[str, str]:
-        """(status, message): how it went."""
+    @property
+    def outcome(self) -> Outcome:
+        """How it went."""
         from estimica.experiment.design.present import outcome
 
         return outcome(self)
 
-    def table(self) -> show.Table:
-        """Every candidate with its measures; of many, the best."""
-        from estimica.experiment.design.present import table
-
-        return table(self)
-
-    def plot(self, kind: str = "") -> Any:
+    def plot(self, kind: str = "", *names: str) -> Any:
         """A Plotly figure: "measures" of the candidates, "outputs", or the "spectrum"."""
-        from estimica.experiment.design.present import picture
-
-        return show.figure(picture(self, kind))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.experiment.design.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: the JSON of `estimica design-input --json`."""
-        from estimica.experiment.design.present import as_object
-
-        return as_object(self)
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
+        return super().plot(kind, *names)

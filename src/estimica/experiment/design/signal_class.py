@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from estimica.base.errors import ExperimentError
+from estimica.base.result import Progress
 from estimica.base.signals import Signal
 from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
@@ -30,15 +31,6 @@ Settings = Mapping[str, float]
 MOST = 200_000  # candidates
 REFINED = {1: 40, 2: 120}  # candidates of a search between grid points
 MISTAKES = ("W009", "W010", "W011", "W012")  # of all candidates alike
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What there is to tell while candidates are tried."""
-
-    done: int
-    count: int
-    text: str = ""
 
 
 OnProgress = Callable[[Progress], None]

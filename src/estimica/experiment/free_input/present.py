@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from estimica.base.result import finite
+from estimica.base.result import Outcome, finite
 from estimica.base.signals import Hold, Signal
 from estimica.base.text import short
 from estimica.base.view import (
@@ -56,8 +56,8 @@ _COURSES = (
 )
 
 
-def outcome(found: FreeInput) -> tuple[str, str]:
-    """(status, message): how it went."""
+def outcome(found: FreeInput) -> Outcome:
+    """How it went."""
     said = [
         f"standard errors {_change(found)} those of the {_reference(found)}",
     ]
@@ -70,8 +70,8 @@ def outcome(found: FreeInput) -> tuple[str, str]:
         said.append(f"a limit is passed by {100 * found.passed:.2g} % of its range")
     message = "; ".join(said)
     if found.interrupted:
-        return "interrupted", f"interrupted; {message}"
-    return "done", message
+        return Outcome("interrupted", f"interrupted; {message}", ok=False)
+    return Outcome("done", message, ok=found.passed <= KEPT)
 
 
 def _reference(found: FreeInput) -> str:
@@ -94,6 +94,11 @@ def _change(found: FreeInput) -> str:
 
 
 # --- tables --------------------------------------------------------------------------------------
+
+
+def tables(found: FreeInput) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (errors(found),)
 
 
 def errors(found: FreeInput) -> Table:
@@ -139,7 +144,7 @@ def _how(attempt: Attempt) -> str:
 # --- pictures ------------------------------------------------------------------------------------
 
 
-def picture(found: FreeInput) -> Curves:
+def picture(found: FreeInput, kind: str = "", names: Sequence[str] = ()) -> Curves:
     """Designed inputs and what they do, with limits, over those of the reference."""
     panels = [*_inputs(found), *_outputs(found)]
     return Curves(tuple(panels), f"{found.study}: free-form input")
@@ -257,7 +262,7 @@ def _plain(bars: Bars) -> Bars:
 
 def as_object(found: FreeInput) -> dict[str, object]:
     """The design, its reference and all attempts; what is not finite is None."""
-    status, message = found.outcome()
+    status, message = outcome(found)
     counted = [found.names[k] for k in found.counted]
     plain = finite(
         {

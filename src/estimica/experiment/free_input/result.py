@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from estimica.base import view as show
 from estimica.base.arrays import Vector
+from estimica.base.result import Outcome, Result
 from estimica.base.signals import Signal
 from estimica.data.writers import write_csv
 from estimica.experiment.free_input.problem.limits import Limits
@@ -43,9 +43,11 @@ class Expected:
     courses: Vector  # (times, shown)
 
 
-@dataclass(frozen=True, eq=False)
-class FreeInput:
+@dataclass(frozen=True, eq=False, repr=False)
+class FreeInput(Result):
     """A designed input; all numbers are those of the engine, not of the search."""
+
+    presenter = "estimica.experiment.free_input.present"
 
     study: str
     designed: tuple[str, ...]
@@ -118,47 +120,14 @@ class FreeInput:
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="unknown", dtype=object))
 
-    def outcome(self) -> tuple[str, str]:
-        """(status, message): how it went."""
+    @property
+    def outcome(self) -> Outcome:
+        """How it went."""
         from estimica.experiment.free_input.present import outcome
 
         return outcome(self)
-
-    def table(self) -> show.Table:
-        """Standard errors to be expected, of the reference and of the design."""
-        from estimica.experiment.free_input.present import errors
-
-        return errors(self)
-
-    def plot(self) -> Any:
-        """A Plotly figure of the input and of what it does, within its limits."""
-        from estimica.experiment.free_input.present import picture
-
-        return show.figure(picture(self))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.experiment.free_input.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page with tables and plots."""
-        return show.write(self.page(), path)
 
     def write_csv(self, path: str | PathLike[str]) -> Path:
         """Write the designed inputs, one row a sample, units in the headers."""
         units = {"time": "s", **{n: self.units.get(n, "") for n in self.designed}}
         return write_csv(path, {"time": self.times, **self.inputs}, units=units)
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values: the JSON of `estimica design-input --json`."""
-        from estimica.experiment.free_input.present import as_object
-
-        return as_object(self)
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())

@@ -18,6 +18,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
+from estimica.base.result import Progress
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.experiment.design.problem import DesignProblem, design_problem
@@ -46,7 +47,7 @@ from estimica.simulate.function.model import FunctionModel
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable, values_of
 
-__all__ = ["FreeInput", "Progress", "free_input"]
+__all__ = ["FreeInput", "SearchProgress", "free_input"]
 MOST_SCENARIOS = 64
 TIGHTENED = 4  # times that limits of outputs are drawn in, where they are passed between nodes
 WIDEST = 0.4  # of a range, by which its limits can be drawn in
@@ -61,7 +62,7 @@ def free_input(
     reference: Mapping[str, Vector] | None = None,
     iterations: int = 200,
     seconds: float = math.inf,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[SearchProgress], None] | None = None,
 ) -> FreeInput:
     """The input that tells most about the tuners of a study, within the limits of `table`.
 
@@ -80,16 +81,14 @@ def free_input(
     return work.concluded(held, found, perf_counter() - begun)
 
 
-def _quiet(told: Progress) -> None:
+def _quiet(progress: SearchProgress) -> None:
     """Nobody listens."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far the searches are: which start, its iteration, its criterion and the best so far."""
+@dataclass(frozen=True, kw_only=True)
+class SearchProgress(Progress):
+    """Which start is searched from, its iteration, its criterion and the best so far."""
 
-    start: int
-    count: int
     iteration: int
     criterion: float
     best: float
@@ -192,7 +191,7 @@ class FreeInputDesign:
         self,
         reference: Reference,
         terms: SearchBudget,
-        progress: Callable[[Progress], None],
+        progress: Callable[[SearchProgress], None],
     ) -> SearchSummary:
         """Search from several starts, the best kept."""
         trial = within(self.plan, self.limits, pieced(self.plan, reference.signals))
@@ -211,7 +210,16 @@ class FreeInputDesign:
             def told(
                 iteration: int, value: float, number: int = number, least: float = best.value
             ) -> None:
-                progress(Progress(number, len(starts), iteration, value, min(value, least)))
+                progress(
+                    SearchProgress(
+                        number,
+                        len(starts),
+                        text=f"iteration {iteration}",
+                        iteration=iteration,
+                        criterion=value,
+                        best=min(value, least),
+                    )
+                )
 
             try:
                 found, one = self._one(search, start, best, terms, told)

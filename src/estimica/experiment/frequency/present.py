@@ -1,7 +1,8 @@
-"""Frequency responses of records as a table, a Bode plot with its ribbon, and a page."""
+"""How a frequency response shows itself: a table, a Bode plot with its ribbon, a page, JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,11 @@ _BODE = (
 )
 
 
+def tables(estimate: FrequencyEstimate) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (table(estimate),)
+
+
 def table(estimate: FrequencyEstimate) -> Table:
     """Magnitude and phase with their standard errors at every frequency."""
     size, phase = np.abs(estimate.G), np.rad2deg(np.angle(estimate.G))
@@ -53,6 +59,11 @@ def table(estimate: FrequencyEstimate) -> Table:
     title = f"{estimate.output}/{estimate.input}: frequency response by {estimate.method}"
     more = f"; the first {MOST} of {len(rows)} frequencies" if len(rows) > MOST else ""
     return Table(columns, rows[:MOST], title, estimate.text + more)
+
+
+def picture(estimate: FrequencyEstimate, kind: str = "", names: Sequence[str] = ()) -> Curves:
+    """A Bode plot with the 95 % ribbon, and the coherence."""
+    return curves(estimate)
 
 
 def curves(estimate: FrequencyEstimate) -> Curves:
@@ -122,3 +133,20 @@ def _answer(estimate: FrequencyEstimate) -> str:
 
 def _line(f: Vector, value: Vector) -> Curve:
     return Curve("estimate", f, value, marked=len(f) <= 200, colour=1, listed=False)
+
+
+def as_object(estimate: FrequencyEstimate) -> dict[str, object]:
+    """As plain values."""
+    return {
+        "input": estimate.input,
+        "output": estimate.output,
+        "method": estimate.method,
+        "frequency": estimate.frequency.tolist(),
+        "real": estimate.G.real.tolist(),
+        "imag": estimate.G.imag.tolist(),
+        "stderr": estimate.stderr.tolist(),
+        "coherence": estimate.coherence.tolist(),
+        "freedom": estimate.freedom,
+        "averages": estimate.averages,
+        "text": estimate.text,
+    }

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from estimica.base import view as show
 from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ExperimentError
+from estimica.base.result import Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.data.readers import as_data
 from estimica.data.writers import write_csv
@@ -29,13 +29,15 @@ HOLDS = ("previous", "linear", "none")
 EVEN = 1e-4  # relative scatter of the sampling steps that is still even
 
 
-@dataclass(frozen=True, eq=False)
-class FrequencyEstimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class FrequencyEstimate(Result):
     """G(jω) at the frequencies that the input excites.
 
     `stderr` is the standard deviation of the real and of the imaginary part each, `freedom` the
     degrees of freedom that it was estimated with.
     """
+
+    presenter = "estimica.experiment.frequency.present"
 
     input: str
     output: str
@@ -104,56 +106,15 @@ class FrequencyEstimate:
             operating_point=operating_point,
         )
 
+    @property
+    def outcome(self) -> Outcome:
+        """How it went: a record that shows nothing is an error."""
+        return Outcome("done", self.text)
+
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write the data of a frequency case."""
         frame = self.frame()
         return write_csv(path, {str(n): frame[n].to_numpy() for n in frame})
-
-    # -- how it shows itself --------------------------------------------------------------------
-
-    def table(self) -> show.Table:
-        """Magnitude and phase with their standard errors at every frequency."""
-        from estimica.experiment.frequency.present import table
-
-        return table(self)
-
-    def plot(self) -> Any:
-        """A Bode plot with the 95 % ribbon, and the coherence, as a Plotly figure."""
-        from estimica.experiment.frequency.present import curves
-
-        return show.figure(curves(self))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.experiment.frequency.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        return {
-            "input": self.input,
-            "output": self.output,
-            "method": self.method,
-            "frequency": self.frequency.tolist(),
-            "real": self.G.real.tolist(),
-            "imag": self.G.imag.tolist(),
-            "stderr": self.stderr.tolist(),
-            "coherence": self.coherence.tolist(),
-            "freedom": self.freedom,
-            "averages": self.averages,
-            "text": self.text,
-        }
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
 
 
 def frequency_estimate(

@@ -27,6 +27,7 @@ from estimica.optimise.assess.pictures import (
     scatter,
     sensitivity_bars,
 )
+from estimica.optimise.assess.pictures import picture as picture
 from estimica.optimise.assess.result import AT_LEAST, Assessment, share_of
 from estimica.optimise.criteria.score import CriterionInCase
 
@@ -64,6 +65,11 @@ LOCAL = (
     "the criterion for one per cent of the parameter."
 )
 Quantiles = dict[str, dict[str, dict[str, float | None]]]
+
+
+def tables(found: Assessment) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (criteria_table(found),)
 
 
 def criteria_table(found: Assessment) -> Table:

@@ -13,6 +13,7 @@ import numpy as np
 
 from estimica.base import view as show
 from estimica.base.arrays import Flags, Vector
+from estimica.base.result import Outcome, Result
 from estimica.optimise.assess.global_sensitivity import GlobalSensitivity
 from estimica.optimise.assess.samples import Samples
 from estimica.optimise.criteria.score import CensoredColumn, CriterionInCase, FailedDesign
@@ -35,13 +36,15 @@ class FailedSample:
     message: str
 
 
-@dataclass(frozen=True, eq=False)
-class Assessment:
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment(Result):
     """Samples and what they are worth.
 
     A value is NaN where its sample failed or was not simulated, and where the window of its
     criterion ended before there was one; `at_least` has then what is known of it.
     """
+
+    presenter = "estimica.optimise.assess.present"
 
     study: Study
     samples: Samples
@@ -66,21 +69,18 @@ class Assessment:
         chosen = tuple(levels) or self.levels
         return replace(self, command=command, design=design, levels=chosen)
 
-    def outcome(self) -> tuple[str, str]:
-        """How it ended, in words."""
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended."""
         count = f"{int(self.done.sum())} of {len(self.samples)} samples"
         failed = f", {len(self.failures)} failed" if self.failures else ""
         if self.interrupted:
-            return "interrupted", f"interrupted after {count}{failed}"
+            return Outcome("interrupted", f"interrupted after {count}{failed}", ok=False)
         if self.failures and not self.good.any():
-            return "failed", f"no sample could be simulated: {self.failures[0].message}"
-        return "done", f"{count}{failed}" + (f"; {self.remark}" if self.remark else "")
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: what `--json` prints."""
-        from estimica.optimise.assess.present import as_object
-
-        return as_object(self)
+            message = f"no sample could be simulated: {self.failures[0].message}"
+            return Outcome("failed", message, ok=False)
+        remark = f"; {self.remark}" if self.remark else ""
+        return Outcome("done", f"{count}{failed}{remark}")
 
     @cached_property
     def good(self) -> Flags:
@@ -213,12 +213,6 @@ class Assessment:
                 columns[f"{p.label}{AT_LEAST}"] = self.at_least[:, k]
         return pd.DataFrame({**columns, "satisfied": self.satisfied})
 
-    def table(self) -> show.Table:
-        """Every criterion: its demand, how it scatters, how often the demand holds."""
-        from estimica.optimise.assess.present import criteria_table
-
-        return criteria_table(self)
-
     def effects_table(self) -> show.Table:
         """What each parameter does to each criterion."""
         from estimica.optimise.assess.effects import effects_table
@@ -233,31 +227,13 @@ class Assessment:
         suits the samples. `names` are the criteria to show; without any the largest
         criterion/demand, or all.
         """
-        from estimica.optimise.assess.pictures import picture
-
-        return show.figure(picture(self, kind, names))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.optimise.assess.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
-        return show.write(self.page(), path)
+        return super().plot(kind, *names)
 
     def write(self, path: str | PathLike[str]) -> Path:
         """All samples as CSV, or as Parquet where the path ends so; returns where it is."""
         from estimica.optimise.assess.present import write_samples
 
         return write_samples(self, Path(path))
-
-    def __str__(self) -> str:
-        return show.text(self.table())
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
 
 
 def share_of(held: Flags) -> tuple[float, tuple[float, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError, EstimicaError
+from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
 from estimica.execute.outcome import ItemOutcome, error_text
 from estimica.execute.pieces import map_with_checkpoints
@@ -33,15 +34,6 @@ SHARES = 4  # pieces of each worker at least, so that all end together
 LARGEST = 2000  # samples of a piece
 #: not "samples", under which older runs noted values without what was not reached
 SAMPLES = "scores of samples "
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What there is to tell while samples are simulated."""
-
-    done: int
-    failed: int
-    count: int
 
 
 OnProgress = Callable[[Progress], None]
@@ -167,7 +159,7 @@ class _SampleResults:
             else:
                 self.failures[k] = FailedSample(k, one["case"], one["failed"])
         if self._progress:
-            self._progress(Progress(int(self.done.sum()), len(self.failures), len(self.done)))
+            self._progress(Progress(int(self.done.sum()), len(self.done), len(self.failures)))
 
 
 def _key(first: int) -> str:

@@ -23,19 +23,19 @@ APART = 0.1  # of the range, in at least one coordinate: starts that are not the
 FACTORS = (1.35, 1.6, 2.0, 2.8, 4.0)
 
 
-def promising(programme: OptimisationProblem, seed: int) -> list[Evaluation]:
+def promising(problem: OptimisationProblem, seed: int) -> list[Evaluation]:
     """The best designs of lines and a sample, neither beside the best nor beside each other."""
-    best = programme.best
+    best = problem.best
     assert best is not None
     q = best.point.q
-    ranges = Ranges(programme.unknowns, q)
+    ranges = Ranges(problem.unknowns, q)
     sample = _sample(DESIGNS * len(q), len(q), seed)
     tried: list[tuple[float, Evaluation]] = []
-    with programme.patient():
-        for there in [*_lines(programme.unknowns, q), *map(ranges.coordinates, sample)]:
-            terms = programme.glance(there)
+    with problem.patient():
+        for there in [*_lines(problem.unknowns, q), *map(ranges.coordinates, sample)]:
+            terms = problem.glance(there)
             if terms is not None:
-                tried.append((score(programme, terms), terms))
+                tried.append((score(problem, terms), terms))
     chosen = [best]
     for _, terms in sorted(tried, key=lambda pair: pair[0]):
         if all(ranges.distance(terms.point.q, c.point.q) > APART for c in chosen):
@@ -61,9 +61,9 @@ def _lines(unknowns: Unknowns, q: Vector) -> list[Vector]:
     return found
 
 
-def score(programme: OptimisationProblem, terms: Evaluation) -> float:
+def score(problem: OptimisationProblem, terms: Evaluation) -> float:
     """One number of the cost and of what is missed."""
-    return programme.cost(terms) + STIFF * terms.violation
+    return problem.cost(terms) + STIFF * terms.violation
 
 
 def _sample(count: int, n: int, seed: int) -> Vector:

@@ -11,16 +11,16 @@ from estimica.optimise.methods.stop import SearchEnd, Stop
 from estimica.optimise.problem import OptimisationProblem
 
 
-def genetic(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
+def genetic(problem: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """Generations of designs, the start among the first."""
     library()
     from pymoo.algorithms.soo.nonconvex.ga import GA
     from pymoo.optimize import minimize
 
-    box = box_around(programme.unknowns, start)
-    programme.at(start)
+    box = box_around(problem.unknowns, start)
+    problem.at(start)
     found = minimize(
-        single_objective(programme, box),
+        single_objective(problem, box),
         GA(
             pop_size=stop.population,
             sampling=first_generation(box, start, stop),
@@ -31,7 +31,7 @@ def genetic(programme: OptimisationProblem, start: Vector, stop: Stop) -> Search
         verbose=False,
     )
     told = "all generations were bred"
-    edge = programme.best and beside_edge(programme.unknowns, box, programme.best.point.q)
+    edge = problem.best and beside_edge(problem.unknowns, box, problem.best.point.q)
     if edge:
         told += f"; the best is at the edge of where it looked: set bounds on {', '.join(edge)}"
     return SearchEnd("iteration limit", told, int(found.algorithm.n_iter))

@@ -11,18 +11,18 @@ from estimica.optimise.problem import OptimisationProblem
 FIRST_STEP = 0.1  # of the box
 
 
-def pattern(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
+def pattern(problem: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """Steps along the tuners, and on along what has helped; no gradients, jumps do no harm."""
     library()
     from pymoo.algorithms.soo.nonconvex.pattern import PatternSearch
     from pymoo.optimize import minimize
 
-    box = box_around(programme.unknowns, start)
-    first = programme.at(start)
+    box = box_around(problem.unknowns, start)
+    first = problem.at(start)
     assert first is not None
     require_no_limits("pattern", len(first.limits) + len(first.equalities))
     found = minimize(
-        single_objective(programme, box),
+        single_objective(problem, box),
         PatternSearch(x0=box.unit(start), init_delta=FIRST_STEP),
         ("n_eval", 100 * stop.max_iterations),
         seed=stop.seed,

@@ -42,22 +42,22 @@ class Polling:
     """Where a poll stands."""
 
     def __init__(
-        self, programme: OptimisationProblem, terms: Evaluation, how: Poll, seed: int
+        self, problem: OptimisationProblem, terms: Evaluation, how: Poll, seed: int
     ) -> None:
-        self.programme, self.how = programme, how
-        self.terms, self.cost = terms, programme.cost(terms)
+        self.problem, self.how = problem, how
+        self.terms, self.cost = terms, problem.cost(terms)
         self.flat = True  # nothing that was tried has changed anything
         self._rng = np.random.default_rng(seed)
-        self._end = programme.evaluations + how.most * len(programme.unknowns)
+        self._end = problem.evaluations + how.most * len(problem.unknowns)
 
     def gains(self) -> bool:
         """Step on at the longest length that gains; whether there was one."""
-        with self.programme.patient():
+        with self.problem.patient():
             return any(self._gains_at(length) for length in self.how.lengths)
 
     def descend(self) -> None:
         """Step on at every length, from long to short."""
-        with self.programme.patient():
+        with self.problem.patient():
             for length in self.how.lengths:
                 self._gains_at(length)
 
@@ -70,20 +70,20 @@ class Polling:
     def _stepped(self, length: float) -> bool:
         """Whether any direction has gained, as long as there is leave to go on."""
         found = False
-        for direction in _directions(len(self.programme.unknowns), self.how.frames, self._rng):
+        for direction in _directions(len(self.problem.unknowns), self.how.frames, self._rng):
             step = length
             while self._tried(step * direction):
                 found, step = True, 2 * step
-        return found and self.programme.evaluations < self._end
+        return found and self.problem.evaluations < self._end
 
     def _tried(self, step: Vector) -> bool:
         """Whether a step gains; then it is made."""
-        unknowns, q = self.programme.unknowns, self.terms.point.q
+        unknowns, q = self.problem.unknowns, self.terms.point.q
         there = np.clip(q + step * sizes(unknowns, q), unknowns.lower, unknowns.upper)
-        terms = None if np.array_equal(there, q) else self.programme.glance(there)
+        terms = None if np.array_equal(there, q) else self.problem.glance(there)
         if terms is None:
             return False
-        cost = self.programme.cost(terms)
+        cost = self.problem.cost(terms)
         self.flat &= cost == self.cost and terms.violation == self.terms.violation
         if gain(self.terms.violation, self.cost, terms.violation, cost) <= GAIN:
             return False

@@ -31,26 +31,26 @@ def library() -> ModuleType:
     return found
 
 
-def single_objective(programme: OptimisationProblem, box: Box) -> Any:
-    """The programme as a pymoo problem: its cost."""
-    return _problem(programme, box, 1, lambda terms: np.array([programme.cost(terms)]))
+def single_objective(problem: OptimisationProblem, box: Box) -> Any:
+    """The problem as pymoo states one: its cost."""
+    return _problem(problem, box, 1, lambda terms: np.array([problem.cost(terms)]))
 
 
 def several_objectives(
-    programme: OptimisationProblem, box: Box, count: int, objectives: Callable[[Evaluation], Vector]
+    problem: OptimisationProblem, box: Box, count: int, objectives: Callable[[Evaluation], Vector]
 ) -> Any:
-    """The programme as a pymoo problem of `count` objectives."""
-    return _problem(programme, box, count, objectives)
+    """The problem as pymoo states one, with `count` objectives."""
+    return _problem(problem, box, count, objectives)
 
 
 def _problem(
-    programme: OptimisationProblem, box: Box, count: int, objectives: Callable[[Evaluation], Vector]
+    problem: OptimisationProblem, box: Box, count: int, objectives: Callable[[Evaluation], Vector]
 ) -> Any:
     library()
     from pymoo.core.problem import Problem
 
     n = len(box.low)
-    first = programme.best
+    first = problem.best
     assert first is not None  # the start was tried before
     limited = len(first.limits) + len(first.equalities)
 
@@ -62,7 +62,7 @@ def _problem(
 
         def _evaluate(self, x: Vector, out: dict[str, Any], *_: Any, **__: Any) -> None:
             rows = np.atleast_2d(np.asarray(x, float))
-            found = programme.at_all([box.coordinates(row) for row in rows])
+            found = problem.at_all([box.coordinates(row) for row in rows])
             out["F"] = np.full((len(rows), count), WALL)
             out["G"] = np.full((len(rows), limited), WALL)
             for k, terms in enumerate(found):

@@ -10,20 +10,20 @@ from estimica.optimise.methods.stop import SearchEnd, Stop, require_no_limits
 from estimica.optimise.problem import FailurePenalty, OptimisationProblem
 
 
-def quasi_newton(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
+def quasi_newton(problem: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """Minimise the smooth maximum, or the sum; limits are for the other methods."""
-    wall = FailurePenalty(programme)
+    wall = FailurePenalty(problem)
     first = wall.terms(start, slopes=True)
     assert first is not None
     require_no_limits("quasi-newton", len(first.limits) + len(first.equalities))
-    unknowns = programme.unknowns
+    unknowns = problem.unknowns
 
     def cost(q: Vector) -> tuple[float, Vector]:
         terms = wall.terms(np.clip(q, unknowns.lower, unknowns.upper), slopes=True)
         if terms is None:
-            last = np.array([programme.cost(wall.last)])
-            return float(wall.height(last)[0]), programme.cost_slope(wall.last)
-        return programme.cost(terms), programme.cost_slope(terms)
+            last = np.array([problem.cost(wall.last)])
+            return float(wall.height(last)[0]), problem.cost_slope(wall.last)
+        return problem.cost(terms), problem.cost_slope(terms)
 
     found = minimize(
         cost,

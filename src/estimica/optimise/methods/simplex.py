@@ -17,31 +17,31 @@ POLISH_STEP = 0.05  # relative, as a step of the poll
 POLISHED = 1e-3  # of the design: a poll's shortest step
 
 
-def simplex(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
+def simplex(problem: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """Minimise without gradients; the largest criterion is bounded by a variable of its own."""
-    return linear_models(programme, start, np.ones(len(start)), FIRST_STEP, stop)
+    return linear_models(problem, start, np.ones(len(start)), FIRST_STEP, stop)
 
 
-def polish(programme: OptimisationProblem, stop: Stop) -> None:
+def polish(problem: OptimisationProblem, stop: Stop) -> None:
     """Linear models in steps relative to the best design: they see a narrow way between limits
     that no single direction of a poll does."""
-    best = programme.best
+    best = problem.best
     assert best is not None
     brief = replace(stop, tolerance=POLISHED, max_iterations=1)
     q = best.point.q
-    with programme.patient():
-        linear_models(programme, q, sizes(programme.unknowns, q), POLISH_STEP, brief)
+    with problem.patient():
+        linear_models(problem, q, sizes(problem.unknowns, q), POLISH_STEP, brief)
 
 
 def linear_models(
-    programme: OptimisationProblem, start: Vector, size: Vector, first_step: float, stop: Stop
+    problem: OptimisationProblem, start: Vector, size: Vector, first_step: float, stop: Stop
 ) -> SearchEnd:
     """COBYLA in coordinates over `size`."""
-    wall = FailurePenalty(programme)
+    wall = FailurePenalty(problem)
     first = wall.terms(start)
     assert first is not None
-    unknowns, n = programme.unknowns, len(start)
-    bounded = programme.aggregate == "max" and len(first.objectives) > 1
+    unknowns, n = problem.unknowns, len(start)
+    bounded = problem.aggregate == "max" and len(first.objectives) > 1
     low, high, begun = unknowns.lower / size, unknowns.upper / size, start / size
     if bounded:
         begun = np.append(begun, first.objectives.max())
@@ -55,8 +55,8 @@ def linear_models(
             return float(x[-1])
         found = terms(x)
         if found is None:
-            return float(wall.height(np.array([programme.cost(wall.last)]))[0])
-        return programme.cost(found)
+            return float(wall.height(np.array([problem.cost(wall.last)]))[0])
+        return problem.cost(found)
 
     def limits(x: Vector) -> Vector:
         found = terms(x)
@@ -79,7 +79,7 @@ def linear_models(
     made = int(getattr(found, "nfev", 0))
     if found.success:
         return SearchEnd("converged", "the simplex has shrunk to the tolerance", made)
-    if programme.best is not None and programme.best.violation > FEASIBLE:
+    if problem.best is not None and problem.best.violation > FEASIBLE:
         return SearchEnd("stalled", "no design within the limits was found from this start", made)
     return SearchEnd("iteration limit", "the most designs were tried", made)
 

@@ -38,22 +38,22 @@ _ENDED = {
 }
 
 
-def sqp(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
+def sqp(problem: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """SLSQP of SciPy, begun anew from the best design where it loses its way.
 
     Where it finds no design within the limits, they are made elastic for a while: each may be
     exceeded by the same amount, which costs much.
     """
-    ended, used = _rounds(programme, start, stop, stop.max_iterations)
-    best = programme.own
+    ended, used = _rounds(problem, start, stop, stop.max_iterations)
+    best = problem.own
     if best is not None and len(best.limits) and best.violation > FEASIBLE:
-        programme.begin()
-        eased, more = _resting(programme, best.point.q, stop, stop.max_iterations)
+        problem.begin()
+        eased, more = _resting(problem, best.point.q, stop, stop.max_iterations)
         used += more
-        if programme.own is not None and programme.own.violation < best.violation:
-            nearer = programme.own.point.q
-            programme.begin()
-            ended, more = _rounds(programme, nearer, stop, stop.max_iterations)
+        if problem.own is not None and problem.own.violation < best.violation:
+            nearer = problem.own.point.q
+            problem.begin()
+            ended, more = _rounds(problem, nearer, stop, stop.max_iterations)
             used += more
         else:
             ended = eased
@@ -61,45 +61,45 @@ def sqp(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
 
 
 def _resting(
-    programme: OptimisationProblem, start: Vector, stop: Stop, iterations: int
+    problem: OptimisationProblem, start: Vector, stop: Stop, iterations: int
 ) -> tuple[SearchEnd, int]:
     """With elastic limits, until nothing is gained."""
     try:
-        return _once(programme, start, stop, iterations, elastic=True)
+        return _once(problem, start, stop, iterations, elastic=True)
     except SearchStalled as rested:
         return SearchEnd(rested.status, rested.message), 0
 
 
 def _rounds(
-    programme: OptimisationProblem, start: Vector, stop: Stop, iterations: int
+    problem: OptimisationProblem, start: Vector, stop: Stop, iterations: int
 ) -> tuple[SearchEnd, int]:
     ended = SearchEnd("stalled", "")
     q, used, left = start, 0, iterations
     for _ in range(FRESH_STARTS):
-        before = programme.own_cost
+        before = problem.own_cost
         try:
-            ended, made = _once(programme, q, stop, left)
+            ended, made = _once(problem, q, stop, left)
         except SearchStalled as rested:
             return SearchEnd(rested.status, rested.message), used
         used, left = used + made, left - made
-        gained = before - programme.own_cost
-        if ended.status != "stalled" or left <= 0 or programme.own is None:
+        gained = before - problem.own_cost
+        if ended.status != "stalled" or left <= 0 or problem.own is None:
             break
-        if not gained > GAIN * (1 + abs(programme.own_cost)):
+        if not gained > GAIN * (1 + abs(problem.own_cost)):
             break
-        q = programme.own.point.q
+        q = problem.own.point.q
     return ended, used
 
 
 def _once(
-    programme: OptimisationProblem,
+    problem: OptimisationProblem,
     start: Vector,
     stop: Stop,
     iterations: int,
     *,
     elastic: bool = False,
 ) -> tuple[SearchEnd, int]:
-    form = _Form(programme, start, elastic)
+    form = _Form(problem, start, elastic)
     found = minimize(
         form.objective,
         form.start,
@@ -114,19 +114,19 @@ def _once(
 
 
 class _Form:
-    """The programme as SLSQP takes it: x = (q, α, s) where criteria are bounded by α, and where
+    """The problem as SLSQP takes it: x = (q, α, s) where criteria are bounded by α, and where
     limits are elastic and may be exceeded by s."""
 
-    def __init__(self, programme: OptimisationProblem, start: Vector, elastic: bool) -> None:
-        self.programme = programme
-        self.wall = FailurePenalty(programme)
+    def __init__(self, problem: OptimisationProblem, start: Vector, elastic: bool) -> None:
+        self.problem = problem
+        self.wall = FailurePenalty(problem)
         first = self.wall.terms(start, slopes=True)
         assert first is not None  # the start was tried before
         self.n = len(start)
         several = len(first.objectives) > 1 or bool(first.counted.kept)
-        self.bounded = programme.aggregate == "max" and several and len(first.objectives) > 0
+        self.bounded = problem.aggregate == "max" and several and len(first.objectives) > 0
         self.elastic = elastic
-        x, low, high = [*start], [*programme.unknowns.lower], [*programme.unknowns.upper]
+        x, low, high = [*start], [*problem.unknowns.lower], [*problem.unknowns.upper]
         if self.bounded:
             x, low, high = [*x, first.objectives.max()], [*low, -np.inf], [*high, np.inf]
         if elastic:
@@ -136,7 +136,7 @@ class _Form:
         self._last: tuple[Vector, ConstraintValues] | None = None
 
     def _terms(self, x: Vector) -> Evaluation | None:
-        unknowns = self.programme.unknowns
+        unknowns = self.problem.unknowns
         q = np.clip(x[: self.n], unknowns.lower, unknowns.upper)
         return self.wall.terms(q, slopes=True)
 
@@ -146,9 +146,9 @@ class _Form:
             return float(x[self.n]) + stretch
         terms = self._terms(x)
         if terms is None:
-            cost = np.array([self.programme.cost(self.wall.last)])
+            cost = np.array([self.problem.cost(self.wall.last)])
             return float(self.wall.height(cost)[0])
-        return self.programme.cost(terms) + stretch
+        return self.problem.cost(terms) + stretch
 
     def objective_slope(self, x: Vector) -> Vector:
         slope = np.zeros(len(x))
@@ -157,7 +157,7 @@ class _Form:
         if self.bounded:
             slope[self.n] = 1.0
         else:
-            slope[: self.n] = self.programme.cost_slope(self._terms(x) or self.wall.last)
+            slope[: self.n] = self.problem.cost_slope(self._terms(x) or self.wall.last)
         return slope
 
     def constraints(self) -> list[dict[str, Any]]:

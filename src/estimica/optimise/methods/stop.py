@@ -6,11 +6,13 @@ So a search of the former ends where it has gained too little for too long.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.optimise.criteria.score import CriterionInCase
+from estimica.optimise.problem import OptimisationProblem
 from estimica.study.tables.optimisation import OptimiseTable
 
 FINE, COARSE = 1e-8, 1e-6  # tolerances of formulas, and of what is simulated
@@ -35,6 +37,10 @@ class SearchEnd:
     status: str
     message: str
     iterations: int = 0
+
+
+#: a method: from a problem and a start to how it ended
+Search = Callable[[OptimisationProblem, Vector, Stop], SearchEnd]
 
 
 def require_no_limits(method: str, limits: int) -> None:

@@ -9,7 +9,7 @@ along which they fall on and on has no best value, and is told so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +20,7 @@ from estimica.optimise.methods.explore import promising, score
 from estimica.optimise.methods.poll import CLOSE, GAIN, LIGHT, Poll, Polling, gain
 from estimica.optimise.methods.simplex import polish
 from estimica.optimise.methods.sqp import sqp
-from estimica.optimise.methods.stop import SearchEnd, Stop
+from estimica.optimise.methods.stop import Search, SearchEnd, Stop
 from estimica.optimise.problem import (
     FEASIBLE,
     Evaluation,
@@ -30,8 +30,6 @@ from estimica.optimise.problem import (
     away,
     split,
 )
-
-Search = Callable[[OptimisationProblem, Vector, Stop], SearchEnd]
 
 #: kinds whose gradient tells all there is to know nearby; a formula may hide a kink
 SMOOTH_KINDS = frozenset(
@@ -63,12 +61,12 @@ def criteria_kinds(places: Sequence[CriterionInCase]) -> CriteriaKinds:
 
 
 def run_search(
-    search: Search, programme: OptimisationProblem, start: Vector, stop: Stop
+    search: Search, problem: OptimisationProblem, start: Vector, stop: Stop
 ) -> SearchEnd:
     """One search from one start; patience that ends is a rest."""
-    programme.begin()
+    problem.begin()
     try:
-        return search(programme, start, stop)
+        return search(problem, start, stop)
     except SearchStalled as rested:
         return SearchEnd("away" if isinstance(rested, TunerDiverged) else "rested", rested.message)
 
@@ -78,7 +76,7 @@ class Verification:
     """Goes on from the best design until the poll agrees; `far` looks for further starts too."""
 
     search: Search
-    programme: OptimisationProblem
+    problem: OptimisationProblem
     stop: Stop
     nature: CriteriaKinds
     gradients: bool = True  # whether the method knows them: it has more than a poll to go by
@@ -90,7 +88,7 @@ class Verification:
 
     def confirmed(self, ended: SearchEnd) -> SearchEnd:
         """How the search really ended."""
-        if self.programme.best is None:
+        if self.problem.best is None:
             return ended
         self._last = ended
         for attempt in range(ROUNDS):
@@ -105,13 +103,13 @@ class Verification:
 
     def _round(self, attempt: int) -> tuple[str, str] | None:
         """Status and message where there is nothing more to gain."""
-        away = runaway(self.programme)
+        away = runaway(self.problem)
         if away is not None:
             return "unbounded", away
         if self._last.status not in DONE and not self._missed:
             return self._last.status, self._last.message
         how = self._close_enough
-        polling = Polling(self.programme, self._best, how, self.stop.seed + attempt)
+        polling = Polling(self.problem, self._best, how, self.stop.seed + attempt)
         if polling.gains():
             self._last = self._ran(self._best.point.q)
             return None
@@ -127,8 +125,8 @@ class Verification:
 
     @property
     def _best(self) -> Evaluation:
-        assert self.programme.best is not None
-        return self.programme.best
+        assert self.problem.best is not None
+        return self.problem.best
 
     @property
     def _missed(self) -> bool:
@@ -143,25 +141,25 @@ class Verification:
 
     def _polished(self) -> bool:
         """Whether linear models find a way that the poll has not."""
-        before = self._best.violation, self.programme.best_cost
-        polish(self.programme, self.stop)
-        return gain(*before, self._best.violation, self.programme.best_cost) > GAIN
+        before = self._best.violation, self.problem.best_cost
+        polish(self.problem, self.stop)
+        return gain(*before, self._best.violation, self.problem.best_cost) > GAIN
 
     def _looked(self, attempt: int) -> float:
         """What searches gain that begin at promising designs, which are polled first."""
-        programme, seed = self.programme, self.stop.seed + attempt
-        before = self._best.violation, programme.best_cost
-        for terms in promising(programme, seed):
-            polling = Polling(programme, terms, ROUGH, seed)
+        problem, seed = self.problem, self.stop.seed + attempt
+        before = self._best.violation, problem.best_cost
+        for terms in promising(problem, seed):
+            polling = Polling(problem, terms, ROUGH, seed)
             polling.descend()
             self.starts += 1
-            if score(programme, polling.terms) < NEAR * score(programme, self._best):
+            if score(problem, polling.terms) < NEAR * score(problem, self._best):
                 self._ran(polling.terms.point.q)
-        return gain(*before, self._best.violation, programme.best_cost)
+        return gain(*before, self._best.violation, problem.best_cost)
 
     def _ran(self, q: Vector) -> SearchEnd:
         search = sqp if self._missed else self.search  # gradients are the way to the limits
-        ended = run_search(search, self.programme, q, self.stop)
+        ended = run_search(search, self.problem, q, self.stop)
         self.iterations += ended.iterations
         return ended
 
@@ -198,16 +196,16 @@ def missed(best: Evaluation, starts: int) -> str:
     )
 
 
-def runaway(programme: OptimisationProblem) -> str | None:
+def runaway(problem: OptimisationProblem) -> str | None:
     """Why there is no best design: which tuners have run away, and what to do."""
-    best = programme.best
+    best = problem.best
     assert best is not None
-    unknowns, q = programme.unknowns, best.point.q
+    unknowns, q = problem.unknowns, best.point.q
     gone = away(unknowns, q)
     if not gone.any():
         return None
-    programme.leashed = False
-    if not _falls(programme, q, gone):
+    problem.leashed = False
+    if not _falls(problem, q, gone):
         return None
     names = [u.label for u, some in zip(unknowns.items, gone, strict=True) if some]
     values = [f"{n} = {unknowns.named(best.point.tuners)[n]:.3g}" for n in names]
@@ -218,16 +216,16 @@ def runaway(programme: OptimisationProblem) -> str | None:
     )
 
 
-def _falls(programme: OptimisationProblem, q: Vector, gone: Flags) -> bool:
+def _falls(problem: OptimisationProblem, q: Vector, gone: Flags) -> bool:
     """Whether the cost is higher on the way, and falls on where it has a value."""
-    start, cost = programme.unknowns.start, programme.best_cost
+    start, cost = problem.unknowns.start, problem.best_cost
 
     def at(share: float) -> float | None:
         moved = np.where(gone, start + share * (q - start), q)
-        clipped = np.clip(moved, programme.unknowns.lower, programme.unknowns.upper)
-        programme.evaluations += 1
-        point = programme.designs.at(clipped, slopes=False)  # not to be remembered as the best
-        return None if isinstance(point, FailedDesign) else programme.cost(split(point))
+        clipped = np.clip(moved, problem.unknowns.lower, problem.unknowns.upper)
+        problem.evaluations += 1
+        point = problem.designs.at(clipped, slopes=False)  # not to be remembered as the best
+        return None if isinstance(point, FailedDesign) else problem.cost(split(point))
 
     on_the_way = [cost, *(c for c in map(at, FARTHER) if c is not None)]
     nearer = at(0.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from estimica.base.result import finite
@@ -32,6 +34,11 @@ _SEARCH = (
     "it. In the shaded band demands are met. Where a criterion was not reached there are only "
     "points: the end of its window, above which it lies."
 )
+
+
+def tables(found: Optimised) -> tuple[Table, ...]:
+    """The tuners, then the criteria."""
+    return tuner_table(found), criteria_table(found)
 
 
 def tuner_table(found: Optimised) -> Table:
@@ -158,6 +165,11 @@ def _scenarios_text(found: Optimised) -> str:
         values = [s[name] for s in found.scenarios]
         ends[name] = f"{name} from {min(values):.4g} to {max(values):.4g}"
     return f"{len(found.scenarios)} scenarios: {', '.join(ends.values())}."
+
+
+def picture(found: Optimised, kind: str = "", names: Sequence[str] = ()) -> Curves:
+    """How the weighted criteria came down."""
+    return progress_curves(found)
 
 
 def progress_curves(found: Optimised) -> Curves:

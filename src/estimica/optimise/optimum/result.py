@@ -10,11 +10,12 @@ from datetime import date
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from estimica.base import view as show
 from estimica.base.errors import DesignError
 from estimica.base.files.write import atomic_replacement, write_text
+from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.modelica import extended, require_class_name
 from estimica.estimate.setup import parameter_map_of
 from estimica.estimate.unknowns import Unknown, Unknowns
@@ -31,17 +32,9 @@ if TYPE_CHECKING:
 GOOD = ("converged", "stalled", "iteration limit", "done")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How the search ended, in words."""
-
-    status: str
-    message: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is a design to use."""
-        return self.status in GOOD
+def search_outcome(status: str, message: str) -> Outcome:
+    """How a search ended, and whether there is a design to use."""
+    return Outcome(status, message, ok=status in GOOD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +47,11 @@ class Iterate:
     point: DesignPoint
 
 
-@dataclass(frozen=True, eq=False)
-class Optimised:
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimised(Result):
     """A study's best design."""
+
+    presenter = "estimica.optimise.optimum.present"
 
     study: Study
     settings: OptimiseTable
@@ -162,23 +157,11 @@ class Optimised:
         before, after = drawn.at(self.start.tuners), drawn.at(self.best.tuners)
         return comparison_figures([("before", before), ("after", after)])
 
-    def table(self) -> show.Table:
-        """The tuners, before and after."""
-        from estimica.optimise.optimum.present import tuner_table
-
-        return tuner_table(self)
-
     def criteria_table(self) -> show.Table:
         """The criteria, before and after."""
         from estimica.optimise.optimum.present import criteria_table
 
         return criteria_table(self)
-
-    def plot(self) -> Any:
-        """How the weighted criteria came down."""
-        from estimica.optimise.optimum.present import progress_curves
-
-        return show.figure(progress_curves(self))
 
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the design as a CSV table: its tuners, then its criteria."""
@@ -187,28 +170,6 @@ class Optimised:
     def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> Path:
         """Write a Modelica class that extends the model with the best tuners."""
         return write_designed_model(self, path, name)
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.optimise.optimum.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page about the design and return where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: what `estimica optimise --json` prints."""
-        from estimica.optimise.optimum.present import as_object
-
-        return as_object(self)
-
-    def __str__(self) -> str:
-        return f"{show.text(self.table())}\n{show.text(self.criteria_table())}"
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table()) + show.html(self.criteria_table())
 
 
 def at_bound(unknown: Unknown, value: float) -> int:

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from estimica.base.errors import DesignError
+from estimica.base.result import Outcome, Progress
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.executor import Executor, executor_for
 from estimica.optimise.assess.tuner_distribution import TunerDistribution
@@ -20,7 +21,7 @@ from estimica.optimise.methods.box import starts_of
 from estimica.optimise.methods.registry import METHODS
 from estimica.optimise.methods.stop import SearchEnd, Stop, patience, tolerance
 from estimica.optimise.methods.verification import Verification, criteria_kinds, run_search
-from estimica.optimise.optimum.result import Iterate, Optimised, Outcome
+from estimica.optimise.optimum.result import Iterate, Optimised, search_outcome
 from estimica.optimise.optimum.start_point import StartSource, with_values
 from estimica.optimise.problem import Evaluation, Many, OptimisationProblem, SearchStopped
 from estimica.optimise.robust import prepare_any_design
@@ -34,14 +35,14 @@ def _no_curves() -> list[IndicatorCurves]:
     return []
 
 
-@dataclass(frozen=True, eq=False)
-class Progress:
-    """How far the search is; `best` is the best design so far.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DesignProgress(Progress):
+    """How far the search is: `done` designs of at most `count`, 0 where there is no such limit.
 
-    `indicators()` simulates the indicator plots of that design: call it now and then.
+    `best` is the best design so far. `indicators()` simulates the indicator plots of that design:
+    call it now and then.
     """
 
-    evaluations: int
     start: int
     starts: int
     cost: float
@@ -49,15 +50,20 @@ class Progress:
     indicators: Callable[[], list[IndicatorCurves]] = field(default=_no_curves)
 
     @property
-    def text(self) -> str:
-        """What the best design so far is worth; the penalty of a search is no such number."""
-        open_ = [s for s in self.best.scores if not s.reached and s.place.role == "minimise"]
-        if not open_:
-            return f"best {self.cost:.6g}"
-        return f"best: {open_[0].place.label} {open_[0].place.open_word}"
+    def evaluations(self) -> int:
+        """Designs that were simulated."""
+        return self.done
 
 
-OnProgress = Callable[[Progress], None]
+def _worth(best: DesignPoint, cost: float) -> str:
+    """What the best design so far is worth; the penalty of a search is no such number."""
+    open_ = [s for s in best.scores if not s.reached and s.place.role == "minimise"]
+    if not open_:
+        return f"best {cost:.6g}"
+    return f"best: {open_[0].place.label} {open_[0].place.open_word}"
+
+
+OnProgress = Callable[[DesignProgress], None]
 
 
 def optimise(
@@ -117,9 +123,38 @@ def search(
     """The search itself, on criteria that are prepared."""
     begun = perf_counter()
     start = started(study, design)
-    facts = METHODS[table.method]
+    problem = _problem(design, table, many)
+    searches = _Searches(study, design, table, problem, progress)
+    problem.told = searches.tell
+    try:
+        ended = searches.run()
+        outcome = search_outcome(ended.status, ended.message)
+    except SearchStopped as enough:
+        outcome = search_outcome(enough.status, enough.message)
+    except KeyboardInterrupt:
+        outcome = search_outcome("interrupted", "the best design so far")
+    return Optimised(
+        study=study,
+        settings=replace(table, aggregate=problem.aggregate),
+        outcome=_judged(outcome, problem),
+        unknowns=design.unknowns,
+        start=start,
+        best=start if problem.best is None else problem.best.point,
+        iterates=tuple(searches.iterates),
+        iterations=searches.iterations,
+        evaluations=problem.evaluations,
+        simulations=design.simulations,
+        failures=tuple(problem.failures),
+        differenced=tuple(sorted(design.differenced)),
+        seconds=perf_counter() - begun,
+        scenarios=getattr(design, "scenarios", ()),
+    )
+
+
+def _problem(design: AnyDesign, table: OptimiseTable, many: Many | None) -> OptimisationProblem:
+    """What a table asks to be minimised; quasi-Newton steps need a maximum without kinks."""
     smooth = table.method == "quasi-newton" and table.aggregate == "max"
-    programme = OptimisationProblem(
+    return OptimisationProblem(
         design,
         "smooth-max" if smooth else table.aggregate,
         table.sharpness,
@@ -128,72 +163,75 @@ def search(
         *patience(design.places, table),
         many=many if table.method == "genetic" else None,
     )
-    iterates: list[Iterate] = []
-    number = 0
-    drawn = Indicators(study)
 
-    def tell(count: int, terms: Evaluation, cost: float) -> None:
-        best = programme.best
-        assert best is not None
-        if best is terms:
-            iterates.append(Iterate(count, cost, terms.violation, terms.point))
-        if progress is not None:
-            point, lowest = best.point, programme.best_cost
-            told = Progress(
-                count, number, table.starts, lowest, point, lambda: drawn.at(point.tuners)
-            )
-            progress(told)
 
-    programme.told = tell
-    stop = Stop(
-        tolerance(programme.patience, table), table.max_iterations, table.population, table.seed
-    )
-    outcome = Outcome("failed", "no design could be simulated")
-    made = 0
-    try:
+@dataclass(eq=False)
+class _Searches:
+    """One search from each start, then the verification; what was better is noted on the way."""
+
+    study: Study
+    design: AnyDesign
+    table: OptimiseTable
+    problem: OptimisationProblem
+    progress: OnProgress | None
+    iterates: list[Iterate] = field(default_factory=list)
+    iterations: int = 0
+    _start: int = 0  # the number of the one that is searched from
+
+    def __post_init__(self) -> None:
+        self._indicators = Indicators(self.study)
+
+    def run(self) -> SearchEnd:
+        """How the search for the best design ended."""
+        table, problem = self.table, self.problem
+        facts = METHODS[table.method]
+        stop = Stop(
+            tolerance(problem.patience, table), table.max_iterations, table.population, table.seed
+        )
         ended = SearchEnd("failed", "no design could be simulated")
-        for q in starts_of(design.unknowns, table):
-            number += 1
-            if isinstance(design.at(q, slopes=False), FailedDesign):
+        for q in starts_of(self.design.unknowns, table):
+            self._start += 1
+            if isinstance(self.design.at(q, slopes=False), FailedDesign):
                 continue
-            before = programme.best
-            this = run_search(facts.search, programme, q, stop)
-            made += this.iterations
-            if programme.best is not before:  # the outcome is that of the best design
+            before = problem.best
+            this = run_search(facts.search, problem, q, stop)
+            self.iterations += this.iterations
+            if problem.best is not before:  # the outcome is that of the best design
                 ended = this
         verification = Verification(
             facts.search,
-            programme,
+            problem,
             stop,
-            criteria_kinds(design.places),
+            criteria_kinds(self.design.places),
             facts.gradients,
-            starts=number,
-            iterations=made,
+            starts=self._start,
+            iterations=self.iterations,
         )
         ended = verification.confirmed(ended)
-        made = ended.iterations
-        outcome = Outcome(ended.status, ended.message)
-    except SearchStopped as enough:
-        outcome = Outcome(enough.status, enough.message)
-    except KeyboardInterrupt:
-        outcome = Outcome("interrupted", "the best design so far")
-    best = start if programme.best is None else programme.best.point
-    return Optimised(
-        study=study,
-        settings=replace(table, aggregate=programme.aggregate),
-        outcome=_judged(outcome, programme),
-        unknowns=design.unknowns,
-        start=start,
-        best=best,
-        iterates=tuple(iterates),
-        iterations=made,
-        evaluations=programme.evaluations,
-        simulations=design.simulations,
-        failures=tuple(programme.failures),
-        differenced=tuple(sorted(design.differenced)),
-        seconds=perf_counter() - begun,
-        scenarios=getattr(design, "scenarios", ()),
-    )
+        self.iterations = ended.iterations
+        return ended
+
+    def tell(self, count: int, terms: Evaluation, cost: float) -> None:
+        """A design was simulated."""
+        best = self.problem.best
+        assert best is not None
+        if best is terms:
+            self.iterates.append(Iterate(count, cost, terms.violation, terms.point))
+        if self.progress is None:
+            return
+        point, lowest = best.point, self.problem.best_cost
+        self.progress(
+            DesignProgress(
+                count,
+                self.table.max_evaluations or 0,
+                text=_worth(point, lowest),
+                start=self._start,
+                starts=self.table.starts,
+                cost=lowest,
+                best=point,
+                indicators=lambda: self._indicators.at(point.tuners),
+            )
+        )
 
 
 def started(study: Study, design: AnyDesign) -> DesignPoint:
@@ -209,10 +247,10 @@ def started(study: Study, design: AnyDesign) -> DesignPoint:
     return start
 
 
-def _judged(outcome: Outcome, programme: OptimisationProblem) -> Outcome:
+def _judged(outcome: Outcome, problem: OptimisationProblem) -> Outcome:
     """A search that was cut short where a limit does not hold has not found a design."""
-    best = programme.best
+    best = problem.best
     if outcome.ok and best is not None and best.violation > LIMIT:
         worst = f"a limit is still missed by {best.violation:.2g} of its demand"
-        return Outcome("not met", f"{outcome.message}; {worst}")
+        return search_outcome("not met", f"{outcome.message}; {worst}")
     return outcome

@@ -127,7 +127,7 @@ class EpsilonSearch:
         table = self._table
         most = table.max_evaluations
         designs, gain = patience(self._design.places, replace(table, method="sqp"))
-        programme = OptimisationProblem(
+        problem = OptimisationProblem(
             RoleView(self._design, small, limits, self._names),
             max_evaluations=None if most is None else most - self.evaluations,
             max_seconds=table.max_seconds - (perf_counter() - self._begun),
@@ -136,22 +136,22 @@ class EpsilonSearch:
         )
         try:
             stop = Stop(tolerance(designs, table), table.max_iterations, seed=table.seed)
-            ended = run_search(sqp, programme, start, stop)
+            ended = run_search(sqp, problem, start, stop)
             nature = criteria_kinds(self._design.places)
             if nature.kinked or ended.status != "converged":
-                Verification(sqp, programme, stop, nature, far=far).confirmed(ended)
+                Verification(sqp, problem, stop, nature, far=far).confirmed(ended)
         except SearchStopped as enough:
             told = enough.message
             if most is not None and enough.status == "evaluation limit":
-                told = f"{self.evaluations + programme.evaluations} designs were simulated"
+                told = f"{self.evaluations + problem.evaluations} designs were simulated"
             raise SearchStopped(enough.status, told) from None
         finally:
-            self.evaluations += programme.evaluations
-            self.failures += programme.failures
-        best = programme.best
+            self.evaluations += problem.evaluations
+            self.failures += problem.failures
+        best = problem.best
         good = best is not None and best.violation <= MISSED
         point = self._original(best.point) if best is not None and good else None
-        note = {"evaluations": programme.evaluations}
+        note = {"evaluations": problem.evaluations}
         if point is not None:
             note |= {"q": point.q.tolist(), "scores": point_to_dict(point)}  # type: ignore[dict-item]
         self._run.checkpoint(key, note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +23,11 @@ from estimica.estimate.page_frame import ANSWER, study_summary, with_reproductio
 from estimica.optimise.pareto.result import Front
 
 MOST = 6  # tuners that a table has columns for
+
+
+def tables(found: Front) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (front_table(found),)
 
 
 def front_table(found: Front) -> Table:
@@ -56,6 +62,11 @@ def _left_out(found: Front) -> str:
     one = found.left_out == 1
     designs, are = ("design", "is") if one else ("designs", "are")
     return f"{found.left_out} {designs} in which {names} is not reached {are} left out."
+
+
+def picture(found: Front, kind: str = "", names: Sequence[str] = ()) -> Curves:
+    """The front, the knee marked."""
+    return front_curves(found)
 
 
 def front_curves(found: Front) -> Curves:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.files.write import atomic_replacement
+from estimica.base.result import Outcome, Result
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
-from estimica.optimise.optimum.result import Outcome
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import OptimiseTable
 
@@ -32,9 +32,11 @@ class FrontDesign:
     weighted: Vector
 
 
-@dataclass(frozen=True, eq=False)
-class Front:
+@dataclass(frozen=True, eq=False, repr=False)
+class Front(Result):
     """Designs in which no criterion can be had better without another worse."""
+
+    presenter = "estimica.optimise.pareto.present"
 
     study: Study
     settings: OptimiseTable
@@ -114,45 +116,11 @@ class Front:
             rows.append(row | {"satisfied": design.point.satisfied(), "knee": k == self.knee})
         return pd.DataFrame(rows)
 
-    def table(self) -> show.Table:
-        """The designs of the front."""
-        from estimica.optimise.pareto.present import front_table
-
-        return front_table(self)
-
-    def plot(self) -> Any:
-        """The front, the knee marked."""
-        from estimica.optimise.pareto.present import front_curves
-
-        return show.figure(front_curves(self))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.optimise.pareto.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page about the front and return where it is."""
-        return show.write(self.page(), path)
-
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the designs as a CSV table."""
         with atomic_replacement(path) as draft:
             self.frame.to_csv(draft, index=False)
         return Path(path)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: what `estimica optimise --pareto --json` prints."""
-        from estimica.optimise.pareto.present import as_object
-
-        return as_object(self)
-
-    def __str__(self) -> str:
-        return show.text(self.table())
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
 
 
 def not_dominated(values: Vector) -> list[int]:

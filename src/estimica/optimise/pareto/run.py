@@ -16,6 +16,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
+from estimica.base.result import Outcome
 from estimica.base.suggest import did_you_mean
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.executor import Executor
@@ -25,7 +26,7 @@ from estimica.optimise.methods.box import box_around
 from estimica.optimise.methods.genetic import first_generation
 from estimica.optimise.methods.pymoo import library, several_objectives
 from estimica.optimise.methods.stop import Stop
-from estimica.optimise.optimum.result import Outcome
+from estimica.optimise.optimum.result import search_outcome
 from estimica.optimise.optimum.run import settings_of, side_by_side, started
 from estimica.optimise.optimum.start_point import StartSource, with_values
 from estimica.optimise.pareto.epsilon_constraints import EpsilonSearch
@@ -97,7 +98,7 @@ def _searched(
     assert table.pareto is not None
     collected: list[DesignPoint] = []
     failures: list[FailedDesign] = []
-    outcome = Outcome("done", "the whole front was searched")
+    outcome = search_outcome("done", "the whole front was searched")
     spent = 0
     if table.pareto.method == "epsilon":
         epsilon = EpsilonSearch(design, names, table, run)
@@ -109,20 +110,20 @@ def _searched(
         try:
             epsilon.go(tell)
         except SearchStopped as enough:
-            outcome = Outcome(enough.status, enough.message)
+            outcome = search_outcome(enough.status, enough.message)
         except KeyboardInterrupt:
-            outcome = Outcome("interrupted", "the front so far")
+            outcome = search_outcome("interrupted", "the front so far")
         collected, failures, spent = epsilon.found, epsilon.failures, epsilon.evaluations
     else:
         bred = _GeneticFront(design, names, table, many, progress)
         try:
             bred.go()
         except SearchStopped as enough:
-            outcome = Outcome(enough.status, enough.message)
+            outcome = search_outcome(enough.status, enough.message)
         except KeyboardInterrupt:
-            outcome = Outcome("interrupted", "the front so far")
-        collected, failures = bred.found, bred.programme.failures
-        spent = bred.programme.evaluations
+            outcome = search_outcome("interrupted", "the front so far")
+        collected, failures = bred.found, bred.problem.failures
+        spent = bred.problem.evaluations
     reached = [p for p in collected if reaches(p, names)]
     left_out, collected = len(collected) - len(reached), reached
     shares = np.array([largest_by_criterion(p, names) for p in collected])
@@ -151,8 +152,8 @@ def _searched(
 def _nothing_found(left_out: int) -> Outcome:
     if left_out:
         told = f"in none of {left_out} designs are all criteria of the front reached"
-        return Outcome("failed", f"{told}; simulate longer, or start elsewhere")
-    return Outcome(
+        return search_outcome("failed", f"{told}; simulate longer, or start elsewhere")
+    return search_outcome(
         "failed",
         "no design was found that keeps to the limits; ease a demand, widen the bounds of the "
         "tuners, or start elsewhere",
@@ -173,7 +174,7 @@ class _GeneticFront:
         self.found: list[DesignPoint] = []
         self._names, self._table, self._progress = names, table, progress
         traded = RoleView(design, names)
-        self.programme = OptimisationProblem(
+        self.problem = OptimisationProblem(
             traded,
             max_evaluations=table.max_evaluations,
             max_seconds=table.max_seconds,
@@ -187,12 +188,12 @@ class _GeneticFront:
         from pymoo.algorithms.moo.nsga2 import NSGA2
         from pymoo.optimize import minimize
 
-        table, start = self._table, self.programme.unknowns.start
-        self.programme.at(start)
-        box = box_around(self.programme.unknowns, start)
+        table, start = self._table, self.problem.unknowns.start
+        self.problem.at(start)
+        box = box_around(self.problem.unknowns, start)
         stop = Stop(population=table.population, seed=table.seed)
         minimize(
-            several_objectives(self.programme, box, len(self._names), self._objectives),
+            several_objectives(self.problem, box, len(self._names), self._objectives),
             NSGA2(pop_size=table.population, sampling=first_generation(box, start, stop)),
             ("n_gen", table.max_iterations),
             seed=table.seed,

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.base.view import Curve, Curves, Panel, Table
+from estimica.base.result import plain_object
+from estimica.base.view import Curve, Curves, Page, Panel, Section, Table
 from estimica.experiment.guess.bode.run import BodeGuess
 
 DRAWN = 300  # points of a smooth curve
+
+
+def tables(guess: BodeGuess) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (table(guess),)
 
 
 def table(guess: BodeGuess) -> Table:
@@ -19,6 +27,25 @@ def table(guess: BodeGuess) -> Table:
         f"first guess from a frequency response at {len(guess.frequency)} frequencies",
         "; ".join(guess.notes),
     )
+
+
+def page(guess: BodeGuess) -> Page:
+    """The numbers, and how they were read off the data."""
+    shown = (table(guess), curves(guess))
+    return Page(
+        "First guess from a frequency response",
+        (Section("What the data say at first sight", "", shown),),
+    )
+
+
+def as_object(guess: BodeGuess) -> dict[str, object]:
+    """As plain values."""
+    return plain_object({**guess.parameters, "notes": guess.notes})
+
+
+def picture(guess: BodeGuess, kind: str = "", names: Sequence[str] = ()) -> Curves:
+    """The data with their construction lines."""
+    return curves(guess)
 
 
 def curves(guess: BodeGuess) -> Curves:

@@ -10,6 +10,7 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ExperimentError
+from estimica.base.result import Outcome, Result
 
 FEWEST = 4
 CORNERS = 400  # tried, from a decade below the lowest to a decade above the highest frequency
@@ -17,9 +18,11 @@ MOST_DELAYS = 20_000
 MOST_TURNS = 1.5  # of the phase at the lowest frequency, which a delay may explain
 
 
-@dataclass(frozen=True, eq=False)
-class BodeGuess:
+@dataclass(frozen=True, eq=False, repr=False)
+class BodeGuess(Result):
     """K·exp(−jω·delay)/(1 + jω·tau) read from a frequency response; ω in rad/s."""
+
+    presenter = "estimica.experiment.guess.bode.present"
 
     gain: float
     tau: float
@@ -43,27 +46,19 @@ class BodeGuess:
         s = 1j * np.asarray(frequency, np.float64)
         return np.asarray(self.gain * np.exp(-s * self.delay) / (1 + s * self.tau), np.complex128)
 
-    def table(self) -> show.Table:
-        """What was found, in a row."""
-        from estimica.experiment.guess.bode.present import table
-
-        return table(self)
-
     def curves(self) -> show.Curves:
         """Amplitude and phase with their asymptotes."""
         from estimica.experiment.guess.bode.present import curves
 
         return curves(self)
 
-    def plot(self) -> object:
-        """A Plotly figure of amplitude and phase with their asymptotes."""
-        return show.figure(self.curves())
+    @property
+    def outcome(self) -> Outcome:
+        """How it went: data that show nothing are an error."""
+        return Outcome("done", "; ".join(self.notes) or "done")
 
     def _repr_html_(self) -> str:
-        return show.html(self.table()) + show.html(self.curves())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
+        return super()._repr_html_() + show.html(self.curves())
 
 
 def bode_guess(

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from estimica.base.view import Curve, Curves, Panel, Table, name_with_unit
+from estimica.base.result import plain_object
+from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, name_with_unit
 from estimica.experiment.guess.step.construction import AT_TAU
 from estimica.experiment.guess.step.run import FirstGuess
 
 DRAWN = 400  # points of a smooth curve
+
+
+def tables(guess: FirstGuess) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (table(guess),)
 
 
 def table(guess: FirstGuess) -> Table:
@@ -31,6 +39,25 @@ def table(guess: FirstGuess) -> Table:
         title,
         "; ".join(guess.notes),
     )
+
+
+def page(guess: FirstGuess) -> Page:
+    """The numbers, and how they were read off the data."""
+    shown = (table(guess), curves(guess))
+    return Page(
+        f"First guess: {guess.record.output} after a step of {guess.record.input}",
+        (Section("What the data say at first sight", "", shown),),
+    )
+
+
+def as_object(guess: FirstGuess) -> dict[str, object]:
+    """As plain values."""
+    return plain_object({**guess.parameters, "notes": guess.notes})
+
+
+def picture(guess: FirstGuess, kind: str = "", names: Sequence[str] = ()) -> Curves:
+    """The data with their construction lines."""
+    return curves(guess)
 
 
 def curves(guess: FirstGuess) -> Curves:

@@ -10,6 +10,7 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
+from estimica.base.result import Outcome, Result
 from estimica.data.objects import data_of_object
 from estimica.data.table import Data
 from estimica.experiment.guess.step.construction import (
@@ -27,13 +28,15 @@ from estimica.experiment.guess.step.record import StepRecord, step_record
 STILL = 0.02  # of its range, how much another input may move meanwhile
 
 
-@dataclass(frozen=True, eq=False)
-class FirstGuess:
+@dataclass(frozen=True, eq=False, repr=False)
+class FirstGuess(Result):
     """What a step response says at first sight; times in the unit of the data's time.
 
     `tau` and `delay` are those of the 63 % method, `tangent` those of a tangent,
     `second_order` is there where the output overshoots.
     """
+
+    presenter = "estimica.experiment.guess.step.present"
 
     gain: float
     tau: float
@@ -92,27 +95,19 @@ class FirstGuess:
             share = 1 - np.exp(-z * w * t) * ringing
         return np.asarray(self.levels.initial + self.levels.rise * share, np.float64)
 
-    def table(self) -> show.Table:
-        """A row for each method."""
-        from estimica.experiment.guess.step.present import table
-
-        return table(self)
-
     def curves(self) -> show.Curves:
         """The data with the construction lines."""
         from estimica.experiment.guess.step.present import curves
 
         return curves(self)
 
-    def plot(self) -> object:
-        """A Plotly figure of the data with the construction lines."""
-        return show.figure(self.curves())
+    @property
+    def outcome(self) -> Outcome:
+        """How it went: data that show nothing are an error."""
+        return Outcome("done", self.sentence)
 
     def _repr_html_(self) -> str:
-        return show.html(self.table()) + show.html(self.curves())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
+        return super()._repr_html_() + show.html(self.curves())
 
 
 def first_guess(

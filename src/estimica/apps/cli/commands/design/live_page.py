@@ -12,7 +12,7 @@ from estimica.base.view import Curve, Curves, Page, Panel, Section, ViewElement
 
 if TYPE_CHECKING:
     from estimica.optimise.criteria.indicators import IndicatorCurves
-    from estimica.optimise.optimum.run import Progress
+    from estimica.optimise.optimum.run import DesignProgress
     from estimica.study.study import Study
 
 EVERY = 5.0  # s between two states of the page
@@ -29,7 +29,7 @@ class LivePage:
         self._first: list[IndicatorCurves] | None = None
         self._costs: list[tuple[int, float]] = []
 
-    def tell(self, progress: Progress) -> None:
+    def tell(self, progress: DesignProgress) -> None:
         """Renew the page, now and then; where it cannot be written the search goes on."""
         self._costs.append((progress.evaluations, progress.cost))
         if self._first is None:
@@ -48,7 +48,7 @@ class LivePage:
             raise self._trouble
         return self.path
 
-    def _write(self, progress: Progress) -> None:
+    def _write(self, progress: DesignProgress) -> None:
         import numpy as np
 
         from estimica.optimise.criteria.indicators import comparison_figures

@@ -31,7 +31,7 @@ from estimica.base.view import text
 
 if TYPE_CHECKING:
     from estimica.optimise.optimum.result import Optimised
-    from estimica.optimise.optimum.run import Progress
+    from estimica.optimise.optimum.run import DesignProgress
     from estimica.optimise.pareto.result import Front
     from estimica.optimise.pareto.run import FrontProgress
     from estimica.study.study import Study
@@ -145,7 +145,7 @@ def _search_design(
     names = [t.name for t in study.active_tuners]
     best = math.inf
 
-    def tell(p: Progress) -> None:
+    def tell(p: DesignProgress) -> None:
         nonlocal best
         if p.cost < best:
             best = p.cost

@@ -31,7 +31,7 @@ from estimica.base.errors import StoreError
 from estimica.base.view import text
 
 if TYPE_CHECKING:
-    from estimica.experiment.design.signal_class import Progress
+    from estimica.base.result import Progress
     from estimica.study.study import Study
 
 
