@@ -362,7 +362,7 @@ def test_interrupted_work_keeps_what_was_tried() -> None:
     assert status == "interrupted"
     assert f"after {len(found.tried)} candidates, there may be better ones" in message
     nothing = replace(found, tried=(), chosen=None).outcome()
-    assert nothing == ("interrupted", "interrupted before any candidate was tried")
+    assert tuple(nothing) == ("interrupted", "interrupted before any candidate was tried")
     assert found.best.settings == {"frequency": 0.05}
 
 

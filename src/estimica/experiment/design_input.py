@@ -63,16 +63,16 @@ def design_input(
     """
     begun = perf_counter()
     table = input_design_table(_own(study), settings or {})
-    asked, nominal, sigma = _asked(study, table, values)
+    origin, nominal, sigma = _asked(study, table, values)
     if table.kind == "free":
-        return replace(_free(asked, table, nominal, sigma, progress), origin=asked)
-    here = CandidateContext(design_problem(asked, table, nominal, sigma), table)
+        return replace(_free(origin, table, nominal, sigma, progress), origin=origin)
+    here = CandidateContext(design_problem(origin, table, nominal, sigma), table)
     many = CandidateRunner(executor, workers, run or NoRunWriter(), progress)
     if table.kind == "multisine":
-        found = multisine_design(here.bench, table)
+        design = multisine_design(here.bench, table)
     else:
-        found = _of_class(here, asked, nominal, sigma, many)
-    return replace(found, seconds=perf_counter() - begun, origin=asked)
+        design = _of_class(here, origin, nominal, sigma, many)
+    return replace(design, seconds=perf_counter() - begun, origin=origin)
 
 
 def _free(
@@ -169,14 +169,14 @@ def _about(here: CandidateContext, best: Candidate) -> str:
 
 def _notes(here: CandidateContext, best: Candidate) -> list[str]:
     """What is to be known of the choice."""
-    found = []
+    notes = []
     for name, grid in here.table.vary.items():
         values = values_of(grid)
         if len(values) > 1 and best.settings[name] in (min(values), max(values)):
-            found.append(
+            notes.append(
                 f"The best {name} {best.settings[name]:g} is at the end of those tried: "
                 "try values beyond it"
             )
     if np.ptp(waveform_of(here, best.settings).samples(here.bench.times)) == 0:
-        found.append("The input does not change over the whole experiment")
-    return found + here.table.idle_notes()
+        notes.append("The input does not change over the whole experiment")
+    return notes + here.table.idle_notes()

@@ -281,8 +281,8 @@ def _drawn(name: str, b: Vector, a: Vector, count: int, random: np.random.Genera
         raise ExperimentError("W027", f"colour of '{name}': the filter lets nothing through")
     white = random.standard_normal(count)  # first, so that a slower filter has the same source
     before = random.standard_normal(warm)
-    made = lfilter(b, a, np.concatenate([before, white]))[warm:] / norm
-    return np.asarray(made, np.float64)
+    noise = lfilter(b, a, np.concatenate([before, white]))[warm:] / norm
+    return np.asarray(noise, np.float64)
 
 
 def _filter(name: str, text: str, step: float) -> tuple[Vector, Vector]:

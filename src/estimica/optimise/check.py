@@ -31,15 +31,15 @@ def check_design(study: Study) -> list[Problem]:
         links, _, held = parameter_map_of(study)
     except EstimicaError as error:
         return [_problem(error)]
-    found = list(_tables(study))
+    remarks = list(_tables(study))
     names = [c.name for c in study.cases]
     for criterion in study.active_criteria:
-        found += _tried(partial(require_cases, [criterion], names))
+        remarks += _tried(partial(require_cases, [criterion], names))
     for indicator in study.indicators:
-        found += _tried(partial(require_indicator_cases, indicator, names))
+        remarks += _tried(partial(require_indicator_cases, indicator, names))
     for case in list(study.active_cases) or [bare_case()]:
-        found += _case(study, case, links, held)
-    return list(dict.fromkeys(found))
+        remarks += _case(study, case, links, held)
+    return list(dict.fromkeys(remarks))
 
 
 def _case(
@@ -89,8 +89,8 @@ def _tables(study: Study) -> Iterator[Problem]:
         robust = chosen.robust
         yield from _tried(lambda: scenarios_of(study, robust, chosen.seed))
     if chosen.pareto is not None and chosen.pareto.criteria:
-        asked = chosen.pareto.criteria
-        yield from _tried(lambda: front_criteria(study, asked))
+        names = chosen.pareto.criteria
+        yield from _tried(lambda: front_criteria(study, names))
 
 
 def _tried(work: Callable[[], object]) -> list[Problem]:

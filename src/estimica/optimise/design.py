@@ -110,7 +110,7 @@ class Design:
     def _measured(
         self, tuners: Vector, slopes: bool, scorers: Sequence[Scorer]
     ) -> list[Measure] | FailedDesign:
-        found: list[Measure] = []
+        measures: list[Measure] = []
         for scorer in scorers:
             self.simulations += 1
             own = scorer.at(tuners, slopes=slopes)
@@ -121,12 +121,12 @@ class Design:
                 if not np.isfinite(measure.value):
                     told = f"criterion '{place.criterion.name}' is {measure.value}"
                     return FailedDesign(case, told, self.unknowns.named(tuners))
-            found += own
-        return [found[k] for k in self._order]
+            measures += own
+        return [measures[k] for k in self._order]
 
     def _differences(self, q: Vector, values: Vector) -> Vector:
         """Slopes by central differences, one-sided at a bound or beside a failure."""
-        found = np.zeros((len(values), len(q)))
+        slopes = np.zeros((len(values), len(q)))
         for j in range(len(q)):
             step = STEP * max(1.0, abs(q[j]))
             ends, widths = [], []
@@ -144,8 +144,8 @@ class Design:
                     widths.append(float(moved[j] - q[j]))
             width = widths[0] - widths[1]
             if width > 0:
-                found[:, j] = (ends[0] - ends[1]) / width
-        return found
+                slopes[:, j] = (ends[0] - ends[1]) / width
+        return slopes
 
 
 def require_criteria(study: Study) -> tuple[Criterion, ...]:
@@ -182,12 +182,12 @@ def _scorers(
 ) -> list[Scorer]:
     """Formulas and trajectories of one case, each where there is one."""
     own = next((c for c in study.active_cases if c.name == case), bare_case(case))
-    found: list[Scorer] = []
+    scorers: list[Scorer] = []
     links = links.of_case(own)
     plain = [p for p in places if p.criterion.kind == "value"]
     if plain:
         fixed = {**held, **study.fixed_of(own)}
-        found.append(ValueScorer(study.model_of(own), links, fixed, plain))
+        scorers.append(ValueScorer(study.model_of(own), links, fixed, plain))
     moving = [p for p in places if p.criterion.kind != "value"]
     if moving:
         if not study.model.has_time:
@@ -197,7 +197,7 @@ def _scorers(
                 f"criterion '{moving[0].criterion.name}': kind '{kind}' needs a model over time; "
                 'for a formula write kind = "value"',
             )
-        found.append(
+        scorers.append(
             TrajectoryScorer(
                 study.model_of(own),
                 experiment_of(study, own, held),
@@ -208,7 +208,7 @@ def _scorers(
                 np.array([t.start for t in tuners], float),
             )
         )
-    return found
+    return scorers
 
 
 def require_cases(criteria: Sequence[Criterion], cases: Sequence[str]) -> None:

@@ -124,12 +124,12 @@ class OptimisationProblem:
         else:
             self._require_leave()
             self.evaluations += 1
-        found = self.designs.at(q, slopes=slopes)
-        if isinstance(found, FailedDesign):
-            self.failures.append(found)
+        point = self.designs.at(q, slopes=slopes)
+        if isinstance(point, FailedDesign):
+            self.failures.append(point)
             self._last = q.copy(), slopes, None
             return None
-        terms = split(found)
+        terms = split(point)
         self._last = q.copy(), slopes, terms
         self._remember(terms)
         return terms
@@ -138,11 +138,11 @@ class OptimisationProblem:
         """The design at `q` less exactly; what may be better than the best is looked at closely."""
         self._require_leave()
         self.evaluations += 1
-        found = self.designs.glance(q)
-        if isinstance(found, FailedDesign):
-            self.failures.append(found)
+        point = self.designs.glance(q)
+        if isinstance(point, FailedDesign):
+            self.failures.append(point)
             return None
-        terms = split(found)
+        terms = split(point)
         cost = self.cost(terms)
         best = self.best
         if best is None or (
@@ -161,19 +161,19 @@ class OptimisationProblem:
         allowed = len(generation) if most is None else min(len(generation), most - self.evaluations)
         own = generation[:allowed]
         points = self.many(own) if self.many else [self.designs.at(q, slopes=False) for q in own]
-        found: list[Evaluation | None] = []
+        evaluations: list[Evaluation | None] = []
         for point in points:
             self.evaluations += 1
             if isinstance(point, FailedDesign):
                 self.failures.append(point)
-                found.append(None)
+                evaluations.append(None)
             else:
                 terms = split(point)
                 self._remember(terms)
-                found.append(terms)
+                evaluations.append(terms)
         if allowed < len(generation):
             self._require_leave()
-        return found
+        return evaluations
 
     def cost(self, terms: Evaluation) -> float:
         """A(w)."""
@@ -222,8 +222,8 @@ class OptimisationProblem:
         if self.own_cost < cost - step or self.own.violation < violation - self.gain:
             self._mark = self.evaluations, self.own_cost, self.own.violation
         elif self.evaluations - count >= self.patience:
-            told = f"the last {self.patience} designs gained less than {self.gain:g} of the best"
-            raise SearchStalled("stalled", told)
+            message = f"the last {self.patience} designs gained less than {self.gain:g} of the best"
+            raise SearchStalled("stalled", message)
 
     def _require_leave(self) -> None:
         self._require_gain()
@@ -287,8 +287,8 @@ def aggregate_weights(w: Vector, how: Aggregate, sharpness: float) -> Vector:
         largest: Vector = np.eye(w.size)[int(w.argmax())]
         return largest
     share = np.exp(sharpness * (w - w.max()))
-    found: Vector = share / share.sum()
-    return found
+    weights: Vector = share / share.sum()
+    return weights
 
 
 def better(terms: Evaluation, cost: float, best: Evaluation, best_cost: float) -> bool:
@@ -306,10 +306,10 @@ class FailurePenalty:
 
     def terms(self, q: Vector, *, slopes: bool = False) -> Evaluation | None:
         """The design at `q`, or None."""
-        found = self.problem.at(q, slopes=slopes)
-        if found is not None:
-            self._good = found
-        return found
+        terms = self.problem.at(q, slopes=slopes)
+        if terms is not None:
+            self._good = terms
+        return terms
 
     @property
     def last(self) -> Evaluation:

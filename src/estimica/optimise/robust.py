@@ -75,8 +75,8 @@ class RobustDesign:
             point = scored(design)
             if isinstance(point, FailedDesign):
                 where = ", ".join(f"{n} = {v:.6g}" for n, v in scenario.items())
-                told = f"{point.message} (scenario {where})"
-                return FailedDesign(point.case, told, point.values)
+                message = f"{point.message} (scenario {where})"
+                return FailedDesign(point.case, message, point.values)
             points.append(point)
         return combined(points, self.table)
 
@@ -90,7 +90,7 @@ def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
     for k, place in enumerate(first.places):
         shares[:, k] = scenario_weights(weighted[:, k], place, table)
     values = np.array([p.penalised for p in points])
-    found = (shares * values).sum(axis=0)
+    total = (shares * values).sum(axis=0)
     if table.measure == "quantile":
         tails = [
             tail(weighted[:, k], table.quantile)
@@ -98,7 +98,7 @@ def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
             else float(weighted[:, k].mean())
             for k, p in enumerate(first.places)
         ]
-        found = np.array(tails) * demands
+        total = np.array(tails) * demands
     slopes = None
     if first.slopes is not None:
         slopes = np.einsum("sk,skn->kn", shares, np.array([p.slopes for p in points]))
@@ -106,7 +106,7 @@ def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
         first.q,
         first.tuners,
         first.places,
-        found,
+        total,
         _known_least(points, table),
         slopes,
         factors=first.factors,
@@ -125,15 +125,15 @@ def _known_least(points: Sequence[DesignPoint], table: RobustTable) -> Vector | 
     if reached.all():
         return None
     least = np.array([p.least for p in points])
-    found = np.full(len(reached), np.nan)
+    known = np.full(len(reached), np.nan)
     for k in np.flatnonzero(~reached):
         if table.measure == "mean" or points[0].places[k].role == "equal":
-            found[k] = least[:, k].mean()
+            known[k] = least[:, k].mean()
         elif table.measure == "worst":
-            found[k] = least[:, k].max()
+            known[k] = least[:, k].max()
         else:
-            found[k] = _sharp_tail(least[:, k], table.quantile)
-    return found
+            known[k] = _sharp_tail(least[:, k], table.quantile)
+    return known
 
 
 def _sharp_tail(w: Vector, quantile: float) -> float:
@@ -171,8 +171,8 @@ def scenario_weights(w: Vector, place: CriterionInCase, table: RobustTable) -> V
         largest: Vector = np.eye(len(w))[int(w.argmax())]
         return largest
     t = _threshold(w, table.quantile)
-    found: Vector = expit((w - t) / CORNER)
-    return np.asarray(found / found.sum())
+    weights: Vector = expit((w - t) / CORNER)
+    return np.asarray(weights / weights.sum())
 
 
 def tail(w: Vector, quantile: float) -> float:

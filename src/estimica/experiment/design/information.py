@@ -83,8 +83,8 @@ def information_measures(
     bench: DesignProblem, answer: PredictedOutput
 ) -> InformationMeasures | str:
     """The measures of what would be measured, or why there are none."""
-    found = information_factors(bench, answer)
-    return found if isinstance(found, str) else measures_from_factors(bench, *found)
+    factors = information_factors(bench, answer)
+    return factors if isinstance(factors, str) else measures_from_factors(bench, *factors)
 
 
 def information_factors(

@@ -105,11 +105,13 @@ def _restricted(M: Vector, start: Vector, counted: int, power: float) -> Vector:
         if not is_informative(C[None]):
             return 1e6, np.zeros(len(q))
         block = np.linalg.inv(C)[:counted, :counted]
-        told = np.linalg.slogdet(block)[1] / counted if power == 1.0 else np.log(np.trace(block))
-        return float(told), -_gains(own, q, counted, power)
+        logarithm = (
+            np.linalg.slogdet(block)[1] / counted if power == 1.0 else np.log(np.trace(block))
+        )
+        return float(logarithm), -_gains(own, q, counted, power)
 
     whole = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
-    found = minimize(
+    solution = minimize(
         value,
         start[used],
         jac=True,
@@ -118,7 +120,7 @@ def _restricted(M: Vector, start: Vector, counted: int, power: float) -> Vector:
         constraints=[whole],
         options={"ftol": 1e-14, "maxiter": 200},
     )
-    q = np.maximum(found.x, 0.0)
+    q = np.maximum(solution.x, 0.0)
     better = value(q / q.sum())[0] < value(start[used])[0]
     p = np.zeros(len(M))
     p[used] = q / q.sum() if better else start[used]
@@ -164,10 +166,10 @@ def _fewest(M: Vector, p: Vector) -> Vector:
     size = np.sqrt(np.diag(np.tensordot(p, M, axes=1)))
     scaled = (M / np.outer(size, size))[:, upper[0], upper[1]].T
     A = np.vstack([scaled, np.ones(len(p))])
-    found = linprog(np.arange(len(p), dtype=float), A_eq=A, b_eq=A @ p, method="highs-ds")
-    if found.x is None:
+    solution = linprog(np.arange(len(p), dtype=float), A_eq=A, b_eq=A @ p, method="highs-ds")
+    if solution.x is None:
         return p
-    q = np.where(found.x > NOTHING, found.x, 0.0)
+    q = np.where(solution.x > NOTHING, solution.x, 0.0)
     lost = np.abs(A @ (q / q.sum()) - A @ p).max()
     return q / q.sum() if lost < CLOSE else p
 
@@ -199,7 +201,7 @@ def _weakest(M: Vector, counted: int, norm: Vector | None) -> PowerShares:
         size = max(float(np.abs(planes[0]).max()), 1e-300)
         A = np.hstack([-np.array(planes) / size, np.ones((len(planes), 1))])
         cost = np.append(np.zeros(lines), -1.0)
-        found = linprog(
+        solution = linprog(
             cost,
             A_ub=A,
             b_ub=np.zeros(len(planes)),
@@ -207,11 +209,11 @@ def _weakest(M: Vector, counted: int, norm: Vector | None) -> PowerShares:
             b_eq=[1.0],
             bounds=[(0, None)] * lines + [(None, None)],
         )
-        if found.x is None:
+        if solution.x is None:
             break
-        share = np.maximum(found.x[:-1], 0.0)
+        share = np.maximum(solution.x[:-1], 0.0)
         share /= share.sum()
-        bound = float(found.x[-1]) * size
+        bound = float(solution.x[-1]) * size
     best = np.where(best > NOTHING, best, 0.0) / best[best > NOTHING].sum()
     reached, u = _least(np.tensordot(best, scaled, axes=1), counted)
     gain = np.einsum("i,kij,j->k", u, scaled, u) / max(reached, 1e-300)
@@ -261,10 +263,10 @@ def _rounded(M: Vector) -> PowerShares:
         )
         b = np.concatenate([-np.ones(len(low)), np.zeros(len(high))])
         cost = np.append(np.zeros(lines), 1.0)
-        found = linprog(cost, A_ub=A, b_ub=b, bounds=[(0, None)] * (lines + 1))
-        if found.x is None:
+        solution = linprog(cost, A_ub=A, b_ub=b, bounds=[(0, None)] * (lines + 1))
+        if solution.x is None:
             break
-        q, bound = np.maximum(found.x[:-1], 0.0), float(found.x[-1])
+        q, bound = np.maximum(solution.x[:-1], 0.0), float(solution.x[-1])
         q = q if q.sum() > 0 else best
     best = np.where(best > NOTHING * best.sum(), best, 0.0)
     values, vectors = np.linalg.eigh(np.tensordot(best, scaled, axes=1))

@@ -160,9 +160,9 @@ def _lines(bench: DesignProblem, table: InputDesignTable) -> Lines:
 
 def _complex(parts: Vector) -> Complex:
     """Real and imaginary parts, which stand side by side, as one number each."""
-    found: Complex = np.empty(parts[:, 0::2].shape, np.complex128)
-    found.real, found.imag = parts[:, 0::2], parts[:, 1::2]
-    return found
+    joined: Complex = np.empty(parts[:, 0::2].shape, np.complex128)
+    joined.real, joined.imag = parts[:, 0::2], parts[:, 1::2]
+    return joined
 
 
 def _numbers(table: InputDesignTable) -> list[int]:
@@ -219,8 +219,8 @@ def _shared(bench: DesignProblem, table: InputDesignTable, lines: Lines) -> Powe
 
 def _norms(g: Vector, power: Vector) -> Vector:
     """Mean square of each output."""
-    found: Vector = power @ g
-    return np.where(found > 0, found, 1.0)
+    norms: Vector = power @ g
+    return np.where(norms > 0, norms, 1.0)
 
 
 def _judged(bench: DesignProblem, lines: Lines, power: Vector) -> InformationMeasures:
@@ -277,26 +277,26 @@ def _notes(
 ) -> list[str]:
     rms = math.sqrt(lines.total)
     peak = wave.crest_factor * rms
-    found = [
+    notes = [
         f"The crest factor is {wave.crest_factor:.3g}: it reaches {wave.offset:g} ± {peak:.4g}",
         f"These powers reach {_percent(shared.efficiency)} % of the best that the lines allow, "
         "or more",
     ]
     periods = bench.duration * lines.fundamental
     if abs(periods - round(periods)) > 1e-6 * max(periods, 1.0):
-        found.append(f"The experiment is {periods:.4g} periods long; take whole periods")
+        notes.append(f"The experiment is {periods:.4g} periods long; take whole periods")
     if len(lines.numbers) > 2 and lines.numbers[0] in wave.lines:
-        found.append("The lowest line is used: a longer experiment with lower ones may tell more")
+        notes.append("The lowest line is used: a longer experiment with lower ones may tell more")
     if len(lines.numbers) > 2 and lines.numbers[-1] in wave.lines:
-        found.append("The highest line is used: allow higher ones")
+        notes.append("The highest line is used: allow higher ones")
     above = len(_numbers(table)) - len(lines.numbers)
     if above and table.lines is not None:
         limit = f"half the sampling frequency, {0.5 / bench.step:g} Hz"
-        found.append(f"Lines that are not below {limit}, are left out ({above})")
+        notes.append(f"Lines that are not below {limit}, are left out ({above})")
     varying = [n for n, s in bench.others.items() if _varies(s)]
     if varying:
-        found.append(f"Input '{varying[0]}' was taken at its first value")
-    return found + table.idle_notes()
+        notes.append(f"Input '{varying[0]}' was taken at its first value")
+    return notes + table.idle_notes()
 
 
 def _percent(efficiency: float) -> str:

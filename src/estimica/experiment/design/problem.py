@@ -118,8 +118,8 @@ class DesignProblem:
         """∂y/∂d of free constants that are added to outputs: (samples, outputs, disturbances)."""
         added = [u.name for u in self.unknowns if u.kind == "disturbance"]
         one = [[float(name == output) for name in added] for output in self.outputs]
-        found = np.array(one, np.float64).reshape(len(self.outputs), len(added))
-        return np.broadcast_to(found, (len(self.times), *found.shape))
+        columns = np.array(one, np.float64).reshape(len(self.outputs), len(added))
+        return np.broadcast_to(columns, (len(self.times), *columns.shape))
 
     def _nothing(self, why: str) -> PredictedOutput:
         shape = (len(self.times), len(self.outputs))
@@ -319,7 +319,7 @@ def _others(
     designed: tuple[str, ...],
     times: Vector,
 ) -> dict[str, Signal]:
-    found = dict(record.inputs) if record else {}
+    others = dict(record.inputs) if record else {}
     inputs = [q.name for q in model.quantities() if q.role == "input"]
     for name, given in table.others.items():
         if name in designed:
@@ -334,10 +334,10 @@ def _others(
                     "W072", f'others: {name}: say which: {{ signal = "square", … }}'
                 )
             own = {n: v for n, v in given.items() if n != "signal"}
-            found[name] = make(kind, own).held(times)
+            others[name] = make(kind, own).held(times)
         else:
-            found[name] = Signal.constant(given)
-    return {n: s for n, s in found.items() if n not in designed}
+            others[name] = Signal.constant(given)
+    return {n: s for n, s in others.items() if n not in designed}
 
 
 def _sigma(

@@ -69,13 +69,13 @@ def try_candidates(
 ) -> tuple[list[Candidate], Candidate | None, bool]:
     """(all candidates, the best, whether Ctrl-C came in between)."""
     points = list(_grid(here))
-    found = [Candidate(_label(p), p, None, "not tried") for p in points]
+    candidates = [Candidate(_label(p), p, None, "not tried") for p in points]
 
-    def note(number: int, outcome: ItemOutcome[Any]) -> None:
-        found[number] = _candidate(here.bench, points[number], outcome)
+    def note(number: int, outcome: Outcome[Any]) -> None:
+        candidates[number] = _candidate(here.bench, points[number], outcome)
         if many.progress:
-            done = sum(c.error != "not tried" for c in found)
-            many.progress(Progress(done, len(found)))
+            done = sum(c.error != "not tried" for c in candidates)
+            many.progress(Progress(done, len(candidates)))
 
     pieces = {f"candidate {k:06d}": dict(p) for k, p in enumerate(points)}
     interrupted = False
@@ -85,13 +85,13 @@ def try_candidates(
             map_with_checkpoints(
                 hands, evaluate_candidate, pieces, context=context, run=many.run, on_piece=note
             )
-        best = best_of(found, here.table.criterion)
+        best = best_of(candidates, here.table.criterion)
         if here.table.refine and best is not None:
-            found += _refined(here, best)
+            candidates += _refined(here, best)
     except KeyboardInterrupt:
         interrupted = True
-        found = [c for c in found if c.error != "not tried"]
-    return found, best_of(found, here.table.criterion), interrupted
+        candidates = [c for c in candidates if c.error != "not tried"]
+    return candidates, best_of(candidates, here.table.criterion), interrupted
 
 
 def best_of(candidates: Sequence[Candidate], criterion: str) -> Candidate | None:
@@ -114,10 +114,10 @@ def evaluate_candidate(here: CandidateContext, settings: Settings) -> dict[str, 
         inputs = signals_of(here, settings)
     except ExperimentError as error:
         return {"error": error.message}
-    found = information_factors(here.bench, here.bench.answer(inputs))
-    if isinstance(found, str):
-        return {"error": found}
-    normed, noisy = found
+    factors = information_factors(here.bench, here.bench.answer(inputs))
+    if isinstance(factors, str):
+        return {"error": factors}
+    normed, noisy = factors
     return {"normed": normed.tolist(), "noisy": None if noisy is None else noisy.tolist()}
 
 
@@ -127,11 +127,11 @@ def _candidate(here: DesignProblem, settings: Settings, outcome: ItemOutcome[Any
     return _judged(here, settings, outcome.result())
 
 
-def _judged(here: DesignProblem, settings: Settings, told: Mapping[str, Any]) -> Candidate:
-    if "error" in told:
-        return Candidate(_label(settings), settings, None, str(told["error"]))
-    noisy = None if told["noisy"] is None else np.array(told["noisy"], np.float64)
-    judgement = measures_from_factors(here, np.array(told["normed"], np.float64), noisy)
+def _judged(here: DesignProblem, settings: Settings, record: Mapping[str, Any]) -> Candidate:
+    if "error" in record:
+        return Candidate(_label(settings), settings, None, str(record["error"]))
+    noisy = None if record["noisy"] is None else np.array(record["noisy"], np.float64)
+    judgement = measures_from_factors(here, np.array(record["normed"], np.float64), noisy)
     return Candidate(_label(settings), settings, judgement)
 
 
@@ -227,14 +227,14 @@ def _refined(here: CandidateContext, best: Candidate) -> list[Candidate]:
     axes = [a for a in (_axis(here, n, best) for n in here.table.vary) if a is not None]
     if not axes:
         return []
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
 
     def score(x: Any) -> float:
         settings = dict(best.settings)
         for axis, value in zip(axes, np.atleast_1d(x), strict=True):
             settings[axis.name] = axis.value(float(value))
-        found.append(_judged(here.bench, settings, evaluate_candidate(here, settings)))
-        judgement = found[-1].judgement
+        candidates.append(_judged(here.bench, settings, evaluate_candidate(here, settings)))
+        judgement = candidates[-1].judgement
         value = math.inf if judgement is None else judgement.score(here.table.criterion)
         return value if math.isfinite(value) else 1e300
 
@@ -247,7 +247,7 @@ def _refined(here: CandidateContext, best: Candidate) -> list[Candidate]:
         limits = {"maxfev": REFINED[2], "xatol": 1e-4, "fatol": 1e-6}
         bounds = [(a.low, a.high) for a in axes]
         minimize(score, start, method="Nelder-Mead", bounds=bounds, options=limits)
-    better = best_of(found, here.table.criterion)
+    better = best_of(candidates, here.table.criterion)
     return [] if better is None else [better]
 
 

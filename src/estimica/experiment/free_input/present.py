@@ -56,31 +56,31 @@ _COURSES = (
 )
 
 
-def outcome(found: FreeInput) -> Outcome:
+def outcome(free_input: FreeInput) -> Outcome:
     """How it went."""
-    said = [
-        f"standard errors {_change(found)} those of the {_reference(found)}",
+    parts = [
+        f"standard errors {_change(free_input)} those of the {_reference(free_input)}",
     ]
-    if found.difference > TOLD:
-        said.append(
-            f"the search saw standard errors {100 * found.difference:.1f} % off; "
+    if free_input.difference > TOLD:
+        parts.append(
+            f"the search saw standard errors {100 * free_input.difference:.1f} % off; "
             "all numbers here are the engine's"
         )
-    if found.passed > KEPT:
-        said.append(f"a limit is passed by {100 * found.passed:.2g} % of its range")
-    message = "; ".join(said)
-    if found.interrupted:
+    if free_input.passed > KEPT:
+        parts.append(f"a limit is passed by {100 * free_input.passed:.2g} % of its range")
+    message = "; ".join(parts)
+    if free_input.interrupted:
         return Outcome("interrupted", f"interrupted; {message}", ok=False)
-    return Outcome("done", message, ok=found.passed <= KEPT)
+    return Outcome("done", message, ok=free_input.passed <= KEPT)
 
 
-def _reference(found: FreeInput) -> str:
-    return found.reference.text.split(":")[0]
+def _reference(free_input: FreeInput) -> str:
+    return free_input.reference.text.split(":")[0]
 
 
-def _change(found: FreeInput) -> str:
+def _change(free_input: FreeInput) -> str:
     """By how much standard errors are below those of the reference, in words."""
-    gain = 100 * found.gain
+    gain = 100 * free_input.gain
     if not np.isfinite(gain).all():
         return "cannot be compared with"
     low, high = float(gain.min()), float(gain.max())
@@ -96,43 +96,44 @@ def _change(found: FreeInput) -> str:
 # --- tables --------------------------------------------------------------------------------------
 
 
-def tables(found: FreeInput) -> tuple[Table, ...]:
+def tables(free_input: FreeInput) -> tuple[Table, ...]:
     """All there is to read."""
-    return (errors(found),)
+    return (errors(free_input),)
 
 
-def errors(found: FreeInput) -> Table:
+def errors(free_input: FreeInput) -> Table:
     """A row for each unknown: its standard errors and the gain."""
     body = []
-    for k, name in enumerate(found.names):
-        before, after = float(found.reference.stderr[k]), float(found.design.stderr[k])
+    for k, name in enumerate(free_input.names):
+        before, after = float(free_input.reference.stderr[k]), float(free_input.design.stderr[k])
         gain = 100 * (1 - after / before) if before > 0 and math.isfinite(before) else math.nan
-        size = abs(float(found.values[k]))
-        numbers = [float(found.values[k]), before, after]
+        size = abs(float(free_input.values[k]))
+        numbers = [float(free_input.values[k]), before, after]
         numbers.append(100 * after / size if size else math.nan)
-        shown = [short(x) if math.isfinite(x) else None for x in (*numbers, gain)]
-        unit = found.units.get(name, "")
-        remark = "" if k in found.counted else "found along"
-        body.append((name, *shown, "" if unit == "1" else unit, remark))
+        cells = [short(x) if math.isfinite(x) else None for x in (*numbers, gain)]
+        unit = free_input.units.get(name, "")
+        remark = "" if k in free_input.counted else "found along"
+        body.append((name, *cells, "" if unit == "1" else unit, remark))
     columns = ("unknown", "value", "reference", "design", "%", "gain %", "unit", "remark")
-    title = f"{found.study}: standard errors to be expected, input {', '.join(found.designed)}"
-    note = f"{status_line(*outcome(found))}. The reference is the {found.reference.text}."
-    made = Table(columns, tuple(body), title, note)
-    return without_empty(made, "unit", "remark")
+    inputs = ", ".join(free_input.designed)
+    title = f"{free_input.study}: standard errors to be expected, input {inputs}"
+    note = f"{status_line(*outcome(free_input))}. The reference is the {free_input.reference.text}."
+    table = Table(columns, tuple(body), title, note)
+    return without_empty(table, "unit", "remark")
 
 
-def attempts(found: FreeInput) -> Table:
+def attempts(free_input: FreeInput) -> Table:
     """A row for each start of the search."""
     body = tuple(
         (a.start, short(math.exp(a.criterion)) if math.isfinite(a.criterion) else None,
          a.iterations, _how(a))
-        for a in found.attempts
+        for a in free_input.attempts
     )  # fmt: skip
-    return Table(("start", _measure(found), "iterations", "it ended"), body)
+    return Table(("start", _measure(free_input), "iterations", "it ended"), body)
 
 
-def _measure(found: FreeInput) -> str:
-    return "R" if found.criterion == "R" else "relative error"
+def _measure(free_input: FreeInput) -> str:
+    return "R" if free_input.criterion == "R" else "relative error"
 
 
 def _how(attempt: Attempt) -> str:
@@ -144,22 +145,22 @@ def _how(attempt: Attempt) -> str:
 # --- pictures ------------------------------------------------------------------------------------
 
 
-def picture(found: FreeInput, kind: str = "", names: Sequence[str] = ()) -> Curves:
+def picture(free_input: FreeInput, kind: str = "", names: Sequence[str] = ()) -> Curves:
     """Designed inputs and what they do, with limits, over those of the reference."""
-    panels = [*_inputs(found), *_outputs(found)]
-    return Curves(tuple(panels), f"{found.study}: free-form input")
+    panels = [*_inputs(free_input), *_outputs(free_input)]
+    return Curves(tuple(panels), f"{free_input.study}: free-form input")
 
 
-def _inputs(found: FreeInput) -> Iterator[Panel]:
-    limits = found.limits
-    end = 2 * float(found.times[-1]) - float(found.times[-2])
-    for k, name in enumerate(found.designed):
-        unit = found.units.get(name, "")
+def _inputs(free_input: FreeInput) -> Iterator[Panel]:
+    limits = free_input.limits
+    end = 2 * float(free_input.times[-1]) - float(free_input.times[-2])
+    for k, name in enumerate(free_input.designed):
+        unit = free_input.units.get(name, "")
         low, high = float(limits.lower[k]), float(limits.upper[k])
         bounded = math.isfinite(low) and math.isfinite(high)
         curves = [
-            _held("reference", found.reference.signals[name], end, GREY, listed=k == 0),
-            _held("design", found.design.signals[name], end, STRONG, listed=k == 0),
+            _held("reference", free_input.reference.signals[name], end, GREY, listed=k == 0),
+            _held("design", free_input.design.signals[name], end, STRONG, listed=k == 0),
         ]
         bands = (Band("allowed", low, high),) if bounded else ()
         yield Panel(
@@ -174,21 +175,23 @@ def _held(name: str, signal: Signal, end: float, colour: int, listed: bool) -> C
     return Curve(name, t, u, stepped=held, colour=colour, strength=strength, listed=listed)
 
 
-def _outputs(found: FreeInput) -> Iterator[Panel]:
-    limits = found.limits
-    for k, name in enumerate(found.shown):
-        unit = found.units.get(name, "")
-        before, after = found.reference.courses[:, k], found.design.courses[:, k]
+def _outputs(free_input: FreeInput) -> Iterator[Panel]:
+    limits = free_input.limits
+    for k, name in enumerate(free_input.shown):
+        unit = free_input.units.get(name, "")
+        before, after = free_input.reference.courses[:, k], free_input.design.courses[:, k]
         curves = [
-            Curve("reference", found.seen, before, unit, colour=GREY, strength=0.6, listed=False),
-            Curve("design", found.seen, after, unit, colour=0, listed=False),
+            Curve(
+                "reference", free_input.seen, before, unit, colour=GREY, strength=0.6, listed=False
+            ),
+            Curve("design", free_input.seen, after, unit, colour=0, listed=False),
         ]
         bands = ()
         if name in limits.names:
             i = limits.names.index(name)
             curves += [
                 Curve(
-                    "limit", found.seen[[0, -1]], np.full(2, float(end)), unit, dashed=True,
+                    "limit", free_input.seen[[0, -1]], np.full(2, float(end)), unit, dashed=True,
                     colour=STRONG, listed=False,
                 )
                 for end in (limits.low[i], limits.high[i])
@@ -202,84 +205,93 @@ def _outputs(found: FreeInput) -> Iterator[Panel]:
         )
 
 
-def gains(found: FreeInput) -> Bars:
+def gains(free_input: FreeInput) -> Bars:
     """Standard errors of design and reference as shares of the values, tuner by tuner."""
     groups = []
-    for k in found.counted:
-        size = abs(float(found.values[k])) or 1.0
-        before, after = (100 * float(e.stderr[k]) / size for e in (found.reference, found.design))
+    for k in free_input.counted:
+        size = abs(float(free_input.values[k])) or 1.0
+        before, after = (
+            100 * float(e.stderr[k]) / size for e in (free_input.reference, free_input.design)
+        )
         side = "below" if after <= before else "above"
-        told = f"{100 * abs(1 - after / before):.0f} % {side} the reference"
-        bars = (Bar("reference", before), Bar("design", after, told, strong=True))
-        groups.append((found.names[k], bars))
+        remark = f"{100 * abs(1 - after / before):.0f} % {side} the reference"
+        bars = (Bar("reference", before), Bar("design", after, remark, strong=True))
+        groups.append((free_input.names[k], bars))
     return Bars(tuple(groups), "standard error, % of the value", "Standard errors to be expected")
 
 
 # --- the page ------------------------------------------------------------------------------------
 
 
-def page(found: FreeInput) -> Page:
+def page(free_input: FreeInput) -> Page:
     """Everything about a design on one page."""
     lead = (
-        f"Input {', '.join(found.designed)} of {len(found.stamps)} pieces over "
-        f"{len(found.times)} samples, criterion {found.criterion}; {short(found.seconds):g} s."
+        f"Input {', '.join(free_input.designed)} of {len(free_input.stamps)} pieces over "
+        f"{len(free_input.times)} samples, criterion {free_input.criterion}; "
+        f"{short(free_input.seconds):g} s."
     )
-    told = Page(f"Input design: {found.study}", tuple(_sections(found)), lead)
-    said = status_line(*outcome(found))
-    answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}.")
+    page = Page(f"Input design: {free_input.study}", tuple(_sections(free_input)), lead)
+    status = status_line(*outcome(free_input))
+    answer = Section(ANSWER, f"{status[:1].upper()}{status[1:]}.")
     more = (
-        f"The input to be designed is {', '.join(found.designed)}, piece by piece, for "
-        f"{KINDS[found.criterion]}."
+        f"The input to be designed is {', '.join(free_input.designed)}, piece by piece, for "
+        f"{KINDS[free_input.criterion]}."
     )
     first = (
-        (study_summary(found.origin, "design-input", more), answer) if found.origin else (answer,)
+        (study_summary(free_input.origin, "design-input", more), answer)
+        if free_input.origin
+        else (answer,)
     )
-    return with_reproduction(told, "design-input", found.origin, first=first, run=found.run)
+    return with_reproduction(
+        page, "design-input", free_input.origin, first=first, run=free_input.run
+    )
 
 
-def _sections(found: FreeInput) -> Iterator[Section]:
+def _sections(free_input: FreeInput) -> Iterator[Section]:
     over = ""
-    if len(found.scenarios) > 1:
-        which = "the worst" if found.worst else "the mean"
-        over = f", {which} of {len(found.scenarios)} sets of values"
+    if len(free_input.scenarios) > 1:
+        which = "the worst" if free_input.worst else "the mean"
+        over = f", {which} of {len(free_input.scenarios)} sets of values"
     text = (
-        f"The input was searched for {KINDS[found.criterion]}{over}, all other unknowns being "
-        f"estimated too. The reference is the {found.reference.text}. Standard errors are those "
-        "of the engine's own sensitivities at the nominal values."
+        f"The input was searched for {KINDS[free_input.criterion]}{over}, all other unknowns being "
+        f"estimated too. The reference is the {free_input.reference.text}. Standard errors are "
+        "those of the engine's own sensitivities at the nominal values."
     )
-    yield Section("Result", text, (replace(errors(found), title="", note=""), _plain(gains(found))))
-    yield Section("Input and outputs", _COURSES, (replace(picture(found), title=""),))
+    yield Section(
+        "Result", text, (replace(errors(free_input), title="", note=""), _plain(gains(free_input)))
+    )
+    yield Section("Input and outputs", _COURSES, (replace(picture(free_input), title=""),))
     how = (
-        f"Derivatives by the input: {found.way}. Standard errors as the search saw them differ "
-        f"from the engine's by at most {100 * found.difference:.2g} %."
+        f"Derivatives by the input: {free_input.way}. Standard errors as the search saw them "
+        f"differ from the engine's by at most {100 * free_input.difference:.2g} %."
     )
-    yield Section("Searches", how, (attempts(found),))
+    yield Section("Searches", how, (attempts(free_input),))
 
 
 def _plain(bars: Bars) -> Bars:
     return replace(bars, title="")
 
 
-def as_object(found: FreeInput) -> dict[str, object]:
+def as_object(free_input: FreeInput) -> dict[str, object]:
     """The design, its reference and all attempts; what is not finite is None."""
-    status, message = outcome(found)
-    counted = [found.names[k] for k in found.counted]
+    status, message = outcome(free_input)
+    counted = [free_input.names[k] for k in free_input.counted]
     plain = finite(
         {
             "command": "design-input",
-            "run": found.run,
-            "study": found.study,
+            "run": free_input.run,
+            "study": free_input.study,
             "outcome": {"status": status, "message": message},
             "kind": "free",
-            "criterion": found.criterion,
-            "over": "worst" if found.worst else "mean",
-            "input": list(found.designed),
+            "criterion": free_input.criterion,
+            "over": "worst" if free_input.worst else "mean",
+            "input": list(free_input.designed),
             "tuners": counted,
-            "values": dict(zip(found.names, map(float, found.values), strict=True)),
-            "best": _expected(found, found.design),
-            "reference": _expected(found, found.reference),
-            "gain_percent": dict(zip(counted, map(float, 100 * found.gain), strict=True)),
-            "scenarios": [dict(s) for s in found.scenarios],
+            "values": dict(zip(free_input.names, map(float, free_input.values), strict=True)),
+            "best": _expected(free_input, free_input.design),
+            "reference": _expected(free_input, free_input.reference),
+            "gain_percent": dict(zip(counted, map(float, 100 * free_input.gain), strict=True)),
+            "scenarios": [dict(s) for s in free_input.scenarios],
             "candidates": [
                 {
                     "label": a.start,
@@ -287,30 +299,33 @@ def as_object(found: FreeInput) -> dict[str, object]:
                     "iterations": a.iterations,
                     "ended": a.ended,
                 }
-                for a in found.attempts
+                for a in free_input.attempts
             ],
-            "derivatives": found.way,
-            "difference_percent": 100 * found.difference,
-            "limit_passed_percent": 100 * found.passed,
+            "derivatives": free_input.way,
+            "difference_percent": 100 * free_input.difference,
+            "limit_passed_percent": 100 * free_input.passed,
             "pieces": {
-                "time": found.stamps.tolist(),
-                **{n: s.at(found.stamps).tolist() for n, s in found.design.signals.items()},
+                "time": free_input.stamps.tolist(),
+                **{
+                    n: s.at(free_input.stamps).tolist()
+                    for n, s in free_input.design.signals.items()
+                },
             },
             "samples": {
-                "time": found.times.tolist(),
-                **{n: v.tolist() for n, v in found.inputs.items()},
+                "time": free_input.times.tolist(),
+                **{n: v.tolist() for n, v in free_input.inputs.items()},
             },
-            "seconds": found.seconds,
+            "seconds": free_input.seconds,
         }
     )
     assert isinstance(plain, dict)
     return plain
 
 
-def _expected(found: FreeInput, one: Expected) -> dict[str, object]:
+def _expected(free_input: FreeInput, one: Expected) -> dict[str, object]:
     return {
         "about": one.text,
         "value": one.criterion,
-        "stderr": dict(zip(found.names, map(float, one.stderr), strict=True)),
-        "energy": dict(zip(found.designed, map(float, one.energy), strict=True)),
+        "stderr": dict(zip(free_input.names, map(float, one.stderr), strict=True)),
+        "energy": dict(zip(free_input.designed, map(float, one.energy), strict=True)),
     }

@@ -78,8 +78,8 @@ class FreeInput(Result):
     def gain(self) -> Vector:
         """1 − (standard error / that of the reference), of each tuner that counts."""
         own = list(self.counted)
-        found: Vector = 1 - self.design.stderr[own] / self.reference.stderr[own]
-        return found
+        gain: Vector = 1 - self.design.stderr[own] / self.reference.stderr[own]
+        return gain
 
     @property
     def stderr(self) -> dict[str, float]:

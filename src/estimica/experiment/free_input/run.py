@@ -77,8 +77,8 @@ def free_input(
     if table.energy == "class":
         work = work.with_energy(held)
     terms = SearchBudget(table.starts, table.seed, iterations, begun + seconds)
-    found = work.searched(held, terms, progress or _quiet)
-    return work.concluded(held, found, perf_counter() - begun)
+    summary = work.searched(held, terms, progress or _quiet)
+    return work.concluded(held, summary, perf_counter() - begun)
 
 
 def _quiet(progress: SearchProgress) -> None:
@@ -125,17 +125,17 @@ class FreeInputDesign:
         sigma: Mapping[str, float] | None,
     ) -> FreeInputDesign:
         """What a table asks for."""
-        found = design_problem(study, table, values, sigma)
-        if found.sigma is None:
+        problem = design_problem(study, table, values, sigma)
+        if problem.sigma is None:
             raise ExperimentError(
                 "W208",
                 "a free-form input is designed for a known noise; give sigma = … or "
                 "sigma = { output = … } in [input_design]",
             )
-        plan = Plan(found, _stamps(found, table.pieces), found.sigma)
+        plan = Plan(problem, _stamps(problem, table.pieces), problem.sigma)
         name: Name = "E" if table.criterion == "S_min" else table.criterion
-        measure = ExperimentCriterion(name, np.array(found.counted, int), 1 / found.weights)
-        limits, scenarios = limits_of(table, plan), _scenarios(found, table)
+        measure = ExperimentCriterion(name, np.array(problem.counted, int), 1 / problem.weights)
+        limits, scenarios = limits_of(table, plan), _scenarios(problem, table)
         followed = tuple(_followed(plan, limits, v) for v in scenarios)
         return cls(plan, measure, limits, scenarios, table.criterion, table.worst, followed)
 
@@ -143,13 +143,13 @@ class FreeInputDesign:
 
     def score(self, signals: Mapping[str, Signal]) -> float:
         """The criterion over all scenarios; infinite where there is none."""
-        found = []
+        criteria = []
         for values, followed in zip(self.scenarios, self.followed, strict=True):
             rows = followed.rows_of(signals) if followed else self.plan.rows(signals, values)
             if isinstance(rows, str) or not np.isfinite(rows).all():
                 return math.inf
-            found.append(self.measure.value(Information(self.plan, values).of(rows)))
-        return float(np.max(found) if self.worst else np.mean(found))
+            criteria.append(self.measure.value(Information(self.plan, values).of(rows)))
+        return float(np.max(criteria) if self.worst else np.mean(criteria))
 
     def passed(self, signals: Mapping[str, Signal]) -> float:
         """By how much a limit is passed in any scenario, relative."""
@@ -222,13 +222,13 @@ class FreeInputDesign:
                 )
 
             try:
-                found, one = self._one(search, start, best, terms, told)
+                searched, one = self._one(search, start, best, terms, told)
             except KeyboardInterrupt:
                 interrupted = True
                 break
-            attempts.append(Attempt(name, one.value, found.iterations, found.ended))
+            attempts.append(Attempt(name, one.value, searched.iterations, searched.ended))
             best = min(best, one, key=lambda b: b.value)
-            if found.interrupted:
+            if searched.interrupted:
                 interrupted = True
                 break
             if perf_counter() > terms.until:
@@ -268,27 +268,31 @@ class FreeInputDesign:
         start: Vector,
         best: Best,
         terms: SearchBudget,
-        told: Callable[[int, float], None],
+        on_iteration: Callable[[int, float], None],
     ) -> tuple[SearchResult, Best]:
         """One search, its limits kept at the engine's outputs too."""
-        found, margin, begun = None, 0.0, start
+        searched, margin, begun = None, 0.0, start
         for _ in range(1 + TIGHTENED):
             left = terms.until - perf_counter()
-            found = search.solve(
-                begun, margin=margin, iterations=terms.iterations, seconds=left, told=told
+            searched = search.solve(
+                begun,
+                margin=margin,
+                iterations=terms.iterations,
+                seconds=left,
+                on_iteration=on_iteration,
             )
-            u = within(self.plan, self.limits, found.u)
+            u = within(self.plan, self.limits, searched.u)
             over = self.passed(self.plan.signals(u))
             margin, begun = margin + 1.2 * over, u
-            if over <= KEPT or found.interrupted or left <= 0 or margin > WIDEST:
+            if over <= KEPT or searched.interrupted or left <= 0 or margin > WIDEST:
                 break
-        assert found is not None
-        if over <= KEPT and not found.interrupted:
+        assert searched is not None
+        if over <= KEPT and not searched.interrupted:
             u = polished(search, u, lambda v: self.kept(self.plan.signals(v)), terms.until)
         if over > KEPT:
             u = self._drawn(best.u, u)
         signals = self.plan.signals(u)
-        return found, Best(u, self.score(signals) if self.kept(signals) else math.inf)
+        return searched, Best(u, self.score(signals) if self.kept(signals) else math.inf)
 
     def _drawn(self, kept: Vector, u: Vector) -> Vector:
         """As far from a signal that keeps the limits to `u` as they allow."""
@@ -303,17 +307,17 @@ class FreeInputDesign:
 
     # -- the conclusion --------------------------------------------------------------------------
 
-    def concluded(self, reference: Reference, found: SearchSummary, seconds: float) -> FreeInput:
+    def concluded(self, reference: Reference, summary: SearchSummary, seconds: float) -> FreeInput:
         """The result, every number of it from the engine."""
         b = self.plan.bench
-        if not math.isfinite(found.best.value):
+        if not math.isfinite(summary.best.value):
             raise ExperimentError(
                 "W211",
                 "no input was found that keeps all limits and tells the tuners apart; "
                 "widen the limits, or count fewer tuners",
             )
-        signals = self.plan.signals(found.best.u)
-        shown = tuple(dict.fromkeys([*b.outputs, *self.limits.names]))
+        signals = self.plan.signals(summary.best.u)
+        variables = tuple(dict.fromkeys([*b.outputs, *self.limits.names]))
         seen = nodes(self.plan, 1)
         scenarios = tuple(
             {u.label: float(v) for u, v in zip(b.unknowns, values, strict=True)}
@@ -332,25 +336,25 @@ class FreeInputDesign:
             worst=self.worst,
             scenarios=scenarios,
             limits=self.limits,
-            shown=shown,
+            shown=variables,
             seen=seen,
-            design=self._expected("free-form", signals, shown, seen),
-            reference=self._expected(reference.text, reference.signals, shown, seen),
-            attempts=found.attempts,
-            way=found.search.scenarios[0].transcription.way,
-            difference=self._difference(found),
+            design=self._expected("free-form", signals, variables, seen),
+            reference=self._expected(reference.text, reference.signals, variables, seen),
+            attempts=summary.attempts,
+            way=summary.search.scenarios[0].transcription.way,
+            difference=self._difference(summary),
             passed=max(self.passed(signals), 0.0),
-            interrupted=found.interrupted,
+            interrupted=summary.interrupted,
             seconds=seconds,
         )
 
     def _expected(
-        self, text: str, signals: Mapping[str, Signal], shown: Sequence[str], seen: Vector
+        self, text: str, signals: Mapping[str, Signal], variables: Sequence[str], seen: Vector
     ) -> Expected:
         values = self.plan.bench.values
-        courses = self.plan.courses(signals, shown, seen, values)
+        courses = self.plan.courses(signals, variables, seen, values)
         if isinstance(courses, str):
-            courses = np.full((len(seen), len(shown)), np.nan)
+            courses = np.full((len(seen), len(variables)), np.nan)
         return Expected(
             text,
             signals,
@@ -366,15 +370,17 @@ class FreeInputDesign:
         C = covariance(Information(self.plan, values).of(rows))
         if C is None:
             return np.full(len(values), math.inf)
-        found: Vector = np.sqrt(np.diag(C)) * self.plan.sizes
-        return found
+        stderr: Vector = np.sqrt(np.diag(C)) * self.plan.sizes
+        return stderr
 
-    def _difference(self, found: SearchSummary) -> float:
+    def _difference(self, summary: SearchSummary) -> float:
         """Largest relative difference of standard errors between the search and the engine."""
         off = [0.0]
-        for s in found.search.scenarios:
-            own = self._stderr(s.transcription.rows(found.best.u), s.values)
-            true = self._stderr(self.plan.rows(self.plan.signals(found.best.u), s.values), s.values)
+        for s in summary.search.scenarios:
+            own = self._stderr(s.transcription.rows(summary.best.u), s.values)
+            true = self._stderr(
+                self.plan.rows(self.plan.signals(summary.best.u), s.values), s.values
+            )
             off.append(float(np.max(np.abs(own / true - 1))))
         return max(off)
 
@@ -408,21 +414,21 @@ def _followed(plan: Plan, limits: Limits, values: Vector) -> TracedFunctionModel
     return trace_function_model(plan, values, limits.names, trial=trial.ravel())
 
 
-def _stamps(found: DesignProblem, pieces: int | None) -> Vector:
+def _stamps(problem: DesignProblem, pieces: int | None) -> Vector:
     """Where pieces begin: at samples, as evenly as these allow."""
-    N = len(found.times)
+    N = len(problem.times)
     count = N if pieces is None else pieces
     if count > N:
         raise ExperimentError(
             "W212", f"{count} pieces for {N} samples; an input changes at samples, give fewer"
         )
     places = np.round(np.linspace(0, N, count + 1)[:-1]).astype(int)
-    return np.asarray(found.times[places], np.float64)
+    return np.asarray(problem.times[places], np.float64)
 
 
-def _scenarios(found: DesignProblem, table: InputDesignTable) -> tuple[Vector, ...]:
+def _scenarios(problem: DesignProblem, table: InputDesignTable) -> tuple[Vector, ...]:
     """Every combination of the values of robust tuners; the nominal values where there are none."""
-    tuners = found.links.tuners
+    tuners = problem.links.tuners
     for name in table.robust:
         if name not in tuners:
             hint = did_you_mean(name, tuners) or f" (tuners: {', '.join(tuners)})"
@@ -435,10 +441,10 @@ def _scenarios(found: DesignProblem, table: InputDesignTable) -> tuple[Vector, .
             f"robust: {count} combinations of values are more than {MOST_SCENARIOS}; "
             "give fewer values, or fewer tuners",
         )
-    made = []
+    scenarios = []
     for combination in product(*grids.values()):
-        values = found.values.copy()
+        values = problem.values.copy()
         for name, value in zip(grids, combination, strict=True):
             values[tuners.index(name)] = value
-        made.append(values)
-    return tuple(made)
+        scenarios.append(values)
+    return tuple(scenarios)

@@ -119,13 +119,13 @@ class _Waves:
             self.best = Reference(self._text(frequencies, shares), signals, value)
 
     def _signals(self, frequencies: Vector, shares: Vector) -> dict[str, Signal]:
-        found = {}
+        signals = {}
         for k, (name, f) in enumerate(zip(self._plan.designed, frequencies, strict=True)):
             kind = Sine if self._sine else Square
             amplitude = float(shares[k]) * self._largest(k, f)
             wave = kind(float(f), amplitude=amplitude, offset=float(self._limits.middle[k]))
-            found[name] = wave.held(self._plan.times)
-        return found
+            signals[name] = wave.held(self._plan.times)
+        return signals
 
     def _largest(self, k: int, frequency: float) -> float:
         """The largest amplitude by bounds, rate and energy."""
@@ -241,10 +241,10 @@ def within(plan: Plan, limits: Limits, u: Vector) -> Vector:
 
 def _slowed(row: Vector, most: Vector) -> Vector:
     """Follows a course as fast as it may, where it is too fast for that."""
-    found = row.copy()
+    slowed = row.copy()
     for k in range(1, len(row)):
-        found[k] = np.clip(row[k], found[k - 1] - most[k - 1], found[k - 1] + most[k - 1])
-    return found
+        slowed[k] = np.clip(row[k], slowed[k - 1] - most[k - 1], slowed[k - 1] + most[k - 1])
+    return slowed
 
 
 def _tamed(row: Vector, middle: float, offset: float, most: float, share: Vector) -> Vector:
@@ -256,8 +256,8 @@ def _tamed(row: Vector, middle: float, offset: float, most: float, share: Vector
     b = 2 * float(share @ (row - centre)) * (centre - offset)
     c = (centre - offset) ** 2 - most
     factor = (-b + np.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a)
-    found: Vector = centre + min(max(factor, 0.0), 1.0) * (row - centre)
-    return found
+    tamed: Vector = centre + min(max(factor, 0.0), 1.0) * (row - centre)
+    return tamed
 
 
 def reference_of(plan: Plan, text: str, samples: Mapping[str, Vector], score: Score) -> Reference:
@@ -296,9 +296,9 @@ def polished(search: Search, u: Vector, kept: Callable[[Vector], bool], until: f
                 moved = best.copy()
                 moved[j] = level
                 moved = within(plan, limits, moved)
-                found = search.value(moved)
-                if found < value - WORTH and kept(moved):
-                    best, value = moved, found
+                criterion = search.value(moved)
+                if criterion < value - WORTH and kept(moved):
+                    best, value = moved, criterion
         if before - value < 10 * WORTH:
             break
     return best

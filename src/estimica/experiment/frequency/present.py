@@ -121,11 +121,11 @@ def _answer(estimate: FrequencyEstimate) -> str:
     f, gain = estimate.frequency, np.abs(estimate.G)
     if not len(f):
         return "No frequency could be estimated."
-    told = f"The response was found at {len(f)} frequencies from {f[0]:.4g} to {f[-1]:.4g} Hz"
+    range_ = f"The response was found at {len(f)} frequencies from {f[0]:.4g} to {f[-1]:.4g} Hz"
     top = int(gain.argmax())
     clear = int((2 * estimate.stderr < gain).sum())
     return (
-        f"{told}. The gain is largest at {f[top]:.4g} Hz with "
+        f"{range_}. The gain is largest at {f[top]:.4g} Hz with "
         f"{name_with_unit(f'{gain[top]:.4g}', estimate.unit)}. "
         f"At {clear} of them it is clearly more than its uncertainty."
     )

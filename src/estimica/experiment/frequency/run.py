@@ -55,8 +55,8 @@ class FrequencyEstimate(Result):
     @property
     def omega(self) -> Vector:
         """Angular frequencies in rad/s."""
-        found: Vector = 2 * np.pi * self.frequency
-        return found
+        omega: Vector = 2 * np.pi * self.frequency
+        return omega
 
     @property
     def interval(self) -> Vector:
@@ -152,25 +152,27 @@ def frequency_estimate(
         from estimica.experiment.frequency.spectra import spectra_over_periods
 
         _without(segment, "segment", "welch")
-        found = spectra_over_periods(_sampled(input, u), _sampled(output, y), step, period, settle)
+        spectra = spectra_over_periods(
+            _sampled(input, u), _sampled(output, y), step, period, settle
+        )
     else:
         from estimica.experiment.frequency.spectra import spectra_by_welch
 
         _without(period, "period", "multisine")
-        found = spectra_by_welch(u, y, step, settle, segment)
-    held = _held(found.frequency * step, hold)
+        spectra = spectra_by_welch(u, y, step, settle, segment)
+    held = _held(spectra.frequency * step, hold)
     unit = _ratio(table.units.get(output, ""), table.units.get(input, ""))
     return FrequencyEstimate(
         input,
         output,
         method,
-        found.frequency,
-        found.G / held,
-        found.stderr / np.abs(held),
-        found.coherence,
-        found.freedom,
-        found.averages,
-        found.text,
+        spectra.frequency,
+        spectra.G / held,
+        spectra.stderr / np.abs(held),
+        spectra.coherence,
+        spectra.freedom,
+        spectra.averages,
+        spectra.text,
         unit,
         table.source,
     )

@@ -117,10 +117,10 @@ def _excited(U: Complex, n: int) -> Indices:
     lines = np.arange(1, (n + 1) // 2)
     mean = np.abs(U.mean(axis=0)[lines]) ** 2
     scatter = np.var(U[:, lines], axis=0, ddof=1) / len(U)
-    found = lines[(mean > UNEXCITED_LINE * mean.max(initial=0.0)) & (mean > CLEAR * scatter)]
-    if not len(found):
+    excited = lines[(mean > UNEXCITED_LINE * mean.max(initial=0.0)) & (mean > CLEAR * scatter)]
+    if not len(excited):
         raise ExperimentError("W058", "the input does not change: there is nothing to respond to")
-    return np.asarray(found, np.int64)
+    return np.asarray(excited, np.int64)
 
 
 def spectra_by_welch(

@@ -36,18 +36,18 @@ def case_starts(
     case that says something about a tuner; and no values outside its bounds.
     """
     bounds = {q.name: (q.min, q.max) for q in model.quantities()}
-    found: dict[str, CaseStart] = {}
+    starts: dict[str, CaseStart] = {}
     for case in cases if model.has_time else ():
-        told = (
+        note = (
             _of_response(model, case, candidates)
             if case.is_frequency
             else _of_steps(model, case, candidates)
         )
-        for name, start in told:
+        for name, start in note:
             low, high = bounds[name]
             if low <= start.value <= high:
-                found.setdefault(name, start)
-    return found
+                starts.setdefault(name, start)
+    return starts
 
 
 def _of_steps(

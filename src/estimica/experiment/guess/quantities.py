@@ -60,9 +60,11 @@ def starts(
     only that counts which they agree on.
     """
     for assignments in _by_size(names, quantities):
-        found = [a for a in assignments if explains(a)]
-        if found:
-            sure = {n: q for n, q in found[0].items() if all(a.get(n) is q for a in found)}
+        explaining = [a for a in assignments if explains(a)]
+        if explaining:
+            sure = {
+                n: q for n, q in explaining[0].items() if all(a.get(n) is q for a in explaining)
+            }
             return {n: Start(float(f"{q.of(guess):.3g}"), q.meaning) for n, q in sure.items()}
     return {}
 
@@ -100,6 +102,6 @@ def _by_size(
         ]
 
 
-def _settles(said: set[str], size: int) -> bool:
+def _settles(names: set[str], size: int) -> bool:
     """One quantity of each kind, and none of shape where the speed is not known."""
-    return len(said) == size and ("speed" in said or said == {"gain"})
+    return len(names) == size and ("speed" in names or names == {"gain"})

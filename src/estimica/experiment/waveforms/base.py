@@ -167,17 +167,17 @@ class Smooth(Waveform):
 def stamps(time: Sequence[float] | Vector) -> Vector:
     """Times as an array that does not decrease, or a clear error."""
     try:
-        found = np.atleast_1d(np.asarray(time, np.float64))
+        times = np.atleast_1d(np.asarray(time, np.float64))
     except (TypeError, ValueError):
         raise ExperimentError("W004", f"times must be numbers, not {time!r}") from None
-    if found.ndim != 1 or not found.size or not np.isfinite(found).all():
+    if times.ndim != 1 or not times.size or not np.isfinite(times).all():
         raise ExperimentError("W005", "times must be a list of finite numbers, at least one")
-    if (np.diff(found) < 0).any():
-        k = int(np.flatnonzero(np.diff(found) < 0)[0])
+    if (np.diff(times) < 0).any():
+        k = int(np.flatnonzero(np.diff(times) < 0)[0])
         raise ExperimentError(
-            "W006", f"times must not decrease: {found[k + 1]:g} follows {found[k]:g}"
+            "W006", f"times must not decrease: {times[k + 1]:g} follows {times[k]:g}"
         )
-    return found
+    return times
 
 
 def snapped(corners: Vector, grid: Vector) -> Vector:

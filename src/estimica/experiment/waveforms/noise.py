@@ -68,14 +68,14 @@ class Noise(PiecewiseLinear):
         low, high = self.band or (None, None)
         rate = 1 / self.clock
         if low is not None and high is not None:
-            made = butter(self.order, (low, high), "bandpass", fs=rate, output="sos")
+            sections = butter(self.order, (low, high), "bandpass", fs=rate, output="sos")
         elif high is not None:
-            made = butter(self.order, high, "lowpass", fs=rate, output="sos")
+            sections = butter(self.order, high, "lowpass", fs=rate, output="sos")
         elif low is not None:
-            made = butter(self.order, low, "highpass", fs=rate, output="sos")
+            sections = butter(self.order, low, "highpass", fs=rate, output="sos")
         else:
             return None
-        return np.asarray(made, np.float64)
+        return np.asarray(sections, np.float64)
 
     def _corners(self, first: float, last: float) -> tuple[Vector, Vector, Hold]:
         count = require_few_corners(np.floor(last / self.clock) + 1, self.kind)
@@ -93,8 +93,8 @@ class Noise(PiecewiseLinear):
         if sections is None:
             return random.standard_normal(count)
         warm, norm = self._settling(sections)
-        made = sosfilt(sections, random.standard_normal(warm + count))
-        return np.asarray(made[warm:], np.float64) / norm
+        noise = sosfilt(sections, random.standard_normal(warm + count))
+        return np.asarray(noise[warm:], np.float64) / norm
 
     def _settling(self, sections: Vector) -> tuple[int, float]:
         """(samples until the filter has forgotten its start, root of the sum of its impulse²)."""

@@ -128,10 +128,10 @@ class Multisine(Smooth):
             yield f"{len(self.phases)} phases for {len(self.lines)} lines"
 
     def _shape(self, elapsed: Vector) -> Vector:
-        found = np.zeros_like(elapsed)
+        total = np.zeros_like(elapsed)
         for f, w, angle in zip(self.frequencies, self._weights, self.angles, strict=True):
-            found += w * np.cos(TWO_PI * f * elapsed + angle)
-        return found
+            total += w * np.cos(TWO_PI * f * elapsed + angle)
+        return total
 
     def _grid(self, first: float, last: float) -> Vector:
         # |u''| is at most the sum of the lines' own, and the tolerance is of the peak

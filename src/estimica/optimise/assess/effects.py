@@ -54,20 +54,20 @@ class Effects:
     columns: tuple[EffectColumn, ...]
 
 
-def effects(found: Assessment) -> Effects | None:
+def effects(assessment: Assessment) -> Effects | None:
     """Ranges for designs on levels, correlations for samples; None where there is too little."""
-    good = found.good & found.drawn
-    if found.design == "one-at-a-time":
-        return _single(found)
-    if found.samples.axes:
-        return _levels(found)
-    n = len(found.samples.names)
+    good = assessment.good & assessment.drawn
+    if assessment.design == "one-at-a-time":
+        return _single(assessment)
+    if assessment.samples.axes:
+        return _levels(assessment)
+    n = len(assessment.samples.names)
     if good.sum() < n + 3:
         return None
-    x = found.samples.values[good]
+    x = assessment.samples.values[good]
     # what was not reached is larger than all that was
-    ranked = np.where(found.open[good], np.inf, found.values[good])
-    slopes, shares = _regressions(x, found.values[good])
+    ranked = np.where(assessment.open[good], np.inf, assessment.values[good])
+    slopes, shares = _regressions(x, assessment.values[good])
     return Effects(
         "correlations",
         (
@@ -85,8 +85,8 @@ def _regressions(x: Vector, y: Vector) -> tuple[Vector, Vector]:
     for k, column in enumerate(y.T):
         own = np.isfinite(column)
         if own.sum() >= n + 3:
-            found = regression(x[own], column[own, None])
-            slopes[k], shares[k] = found[0][0], found[1][0]
+            fitted = regression(x[own], column[own, None])
+            slopes[k], shares[k] = fitted[0][0], fitted[1][0]
     return slopes, shares
 
 
@@ -100,22 +100,22 @@ def _ranges(low: Vector, high: Vector, at_least: Vector | None = None) -> Effect
     )
 
 
-def _single(found: Assessment) -> Effects | None:
+def _single(assessment: Assessment) -> Effects | None:
     """Changes of criterion/demand from the first sample, the centre, along each parameter.
 
     What was not reached at the centre has none; where it is not reached elsewhere, the largest is
     not known.
     """
-    centre, values = found.weighted[0], found.samples.values
-    if not found.good[0]:
+    centre, values = assessment.weighted[0], assessment.samples.values
+    if not assessment.good[0]:
         return None
-    shape = len(found.places), len(found.samples.names)
+    shape = len(assessment.places), len(assessment.samples.names)
     low, high, bound = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
     for j in range(shape[1]):
-        moved = (values[:, j] != values[0, j]) & found.good
+        moved = (values[:, j] != values[0, j]) & assessment.good
         if moved.any():
-            change = found.weighted_least[moved] - centre
-            open_ = found.open[moved]
+            change = assessment.weighted_least[moved] - centre
+            open_ = assessment.open[moved]
             low[:, j] = np.where(open_, 0.0, change).min(axis=0, initial=0.0)
             top = change.max(axis=0, initial=0.0)
             high[:, j] = np.where(open_.any(axis=0), np.nan, top)
@@ -124,19 +124,19 @@ def _single(found: Assessment) -> Effects | None:
     return _ranges(low, high, bound)
 
 
-def _levels(found: Assessment) -> Effects | None:
+def _levels(assessment: Assessment) -> Effects | None:
     """Means over each level of a parameter against the mean of all: the main effects of a grid.
 
     A criterion that was not reached in some samples has no mean.
     """
-    good = found.good
+    good = assessment.good
     if not good.any():
         return None
-    weighted, values = found.weighted[good], found.samples.values[good]
+    weighted, values = assessment.weighted[good], assessment.samples.values[good]
     middle = weighted.mean(axis=0)
-    shape = len(found.places), len(found.samples.names)
+    shape = len(assessment.places), len(assessment.samples.names)
     low, high = np.zeros(shape), np.zeros(shape)
-    for j in range(len(found.samples.axes)):
+    for j in range(len(assessment.samples.axes)):
         order = np.argsort(values[:, j], kind="stable")
         begins = np.r_[0, np.flatnonzero(np.diff(values[order, j])) + 1]
         counts = np.diff(np.r_[begins, len(order)])
@@ -145,42 +145,42 @@ def _levels(found: Assessment) -> Effects | None:
     return _ranges(low, high)
 
 
-def effects_table(found: Assessment) -> Table:
+def effects_table(assessment: Assessment) -> Table:
     """A row for each criterion and parameter."""
-    own = effects(found)
+    own = effects(assessment)
     if own is None:
         return Table(("criterion", "parameter"), (), "Effects", "There are too few samples.")
     rows = [
         (place.label, name, *(c.cell(k, j) for c in own.columns))
-        for k, place in enumerate(found.places)
-        for j, name in enumerate(found.samples.names)
+        for k, place in enumerate(assessment.places)
+        for j, name in enumerate(assessment.samples.names)
     ]
     columns = ("criterion", "parameter", *(c.name for c in own.columns))
-    told = [MEANING[_kind(found, own)]]
-    if found.open.any():
-        told.append(OPEN[_kind(found, own)])
-    return Table(columns, tuple(rows), "Effects", " ".join(told))
+    notes = [MEANING[_kind(assessment, own)]]
+    if assessment.open.any():
+        notes.append(OPEN[_kind(assessment, own)])
+    return Table(columns, tuple(rows), "Effects", " ".join(notes))
 
 
-def _kind(found: Assessment, own: Effects) -> str:
+def _kind(assessment: Assessment, own: Effects) -> str:
     if own.kind == "correlations":
         return own.kind
-    return "grid" if found.samples.axes else "one-at-a-time"
+    return "grid" if assessment.samples.axes else "one-at-a-time"
 
 
-def tornado(found: Assessment, names: tuple[str, ...] = ()) -> Bars:
+def tornado(assessment: Assessment, names: tuple[str, ...] = ()) -> Bars:
     """Bars of each criterion, the parameter that does most on top."""
-    own = effects(found)
+    own = effects(assessment)
     if own is None:
         return Bars((), "effect", "There are too few samples to tell effects")
-    places = [k for k, p in enumerate(found.places) if not names or p.criterion.name in names]
-    kind = _kind(found, own)
+    places = [k for k, p in enumerate(assessment.places) if not names or p.criterion.name in names]
+    kind = _kind(assessment, own)
     groups = []
     for k in places:
-        bars = _bars(found, own, k)
+        bars = _bars(assessment, own, k)
         if bars:
-            groups.append((found.places[k].label, tuple(bars)))
-    n = len(found.samples.names)
+            groups.append((assessment.places[k].label, tuple(bars)))
+    n = len(assessment.samples.names)
     most = max(1, MOST // max(n, 1))
     if len(groups) > most:  # those that change most
         sizes = [max((_size(b) for b in bars), default=0.0) for _, bars in groups]
@@ -199,10 +199,10 @@ def _size(bar: Bar) -> float:
     return abs(bar.value - bar.base) if np.isfinite(bar.value) else 0.0
 
 
-def _bars(found: Assessment, own: Effects, k: int) -> list[Bar]:
+def _bars(assessment: Assessment, own: Effects, k: int) -> list[Bar]:
     bars = []
-    sure = SURE / np.sqrt(max(int((found.good & found.drawn).sum()), 1))
-    for j, name in enumerate(found.samples.names):
+    sure = SURE / np.sqrt(max(int((assessment.good & assessment.drawn).sum()), 1))
+    for j, name in enumerate(assessment.samples.names):
         if own.kind == "correlations":
             value = float(np.nan_to_num(own.columns[0].values[k, j]))
             slope = own.columns[1].values[k, j]
@@ -210,11 +210,11 @@ def _bars(found: Assessment, own: Effects, k: int) -> list[Bar]:
             bars.append(Bar(name, value, about, strong=abs(value) > sure))
         else:
             low, high = (float(c.values[k, j]) for c in own.columns)
-            column, bound = found.samples.values[:, j], own.columns[1].at_least
+            column, bound = assessment.samples.values[:, j], own.columns[1].at_least
             end = f"{high:+.3g}"
             if np.isnan(high) and bound is not None and np.isfinite(bound[k, j]):
                 high = float(bound[k, j])
-                end = f"more than {high:+.3g} ({found.places[k].open_word})"
+                end = f"more than {high:+.3g} ({assessment.places[k].open_word})"
             about = f"{name} from {column.min():.5g} to {column.max():.5g}: {low:+.3g} … {end}"
             if np.isfinite(high):
                 bars.append(Bar(name, high, about, strong=False, base=low))

@@ -95,8 +95,8 @@ def library() -> ModuleType:
             "Morris' screening and Sobol's indices need SALib; install it with: "
             "pip install 'estimica[optimise]'",
         ) from None
-    found: ModuleType = SALib
-    return found
+    module: ModuleType = SALib
+    return module
 
 
 def sobol_plan(spread: Mapping[str, Distribution], samples: int, seed: int) -> tuple[Samples, Plan]:
@@ -179,8 +179,8 @@ def sensitivity_indices(
         own = whole & np.isfinite(column).reshape(-1, step).all(axis=1)
         keep = np.repeat(own, step)
         enough = own.sum() >= FEWEST_BLOCKS
-        found = tell(plan, n, plan.unit[keep], column[keep]) if enough else _nothing(plan.kind, n)
-        rows.append(found)
+        one = tell(plan, n, plan.unit[keep], column[keep]) if enough else _nothing(plan.kind, n)
+        rows.append(one)
         open_.append(blocks - int(own.sum()))
     keys = KEYS[plan.kind]
     indices = tuple(
@@ -209,21 +209,21 @@ def _sobol(plan: Plan, n: int, unit: Vector, column: Vector) -> dict[str, Vector
     if not _varies(column):
         return _nothing("sobol", n)
     with _quiet():
-        found = sobol.analyze(
+        analysis = sobol.analyze(
             _problem(range(n)),  # type: ignore[arg-type]
             column,
             calc_second_order=False,
             num_resamples=RESAMPLES,
             seed=plan.seed,
         )
-    return {k: np.asarray(v, float) for k, v in found.items()}
+    return {k: np.asarray(v, float) for k, v in analysis.items()}
 
 
 def _morris(plan: Plan, n: int, unit: Vector, column: Vector) -> dict[str, Vector]:
     from SALib.analyze import morris
 
     with _quiet():
-        found = morris.analyze(
+        analysis = morris.analyze(
             _problem(range(n)),  # type: ignore[arg-type]
             unit,
             column,
@@ -231,7 +231,7 @@ def _morris(plan: Plan, n: int, unit: Vector, column: Vector) -> dict[str, Vecto
             num_resamples=RESAMPLES,
             seed=plan.seed,
         )
-    return {k: np.asarray(v, float) for k, v in found.items() if k != "names"}
+    return {k: np.asarray(v, float) for k, v in analysis.items() if k != "names"}
 
 
 def _varies(column: Vector) -> bool:
@@ -252,8 +252,8 @@ def rank_correlations(parameters: Vector, criteria: Vector) -> Vector:
     """Spearman's correlation of each criterion with each parameter, (criteria, n)."""
     a, b = _ranked(parameters), _ranked(criteria)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Vector = (b.T @ a) / np.outer(_norms(b), _norms(a))
-    return found
+        correlations: Vector = (b.T @ a) / np.outer(_norms(b), _norms(a))
+    return correlations
 
 
 def regression(parameters: Vector, criteria: Vector) -> tuple[Vector, Vector]:
@@ -274,5 +274,5 @@ def _ranked(columns: Vector) -> Vector:
 
 
 def _norms(columns: Vector) -> Vector:
-    found: Vector = np.sqrt((columns**2).sum(axis=0))
-    return found
+    norms: Vector = np.sqrt((columns**2).sum(axis=0))
+    return norms

@@ -60,7 +60,7 @@ def montecarlo(
     if given is not None:
         known = tuner_distribution(study, given, workers=workers, run=run, store=store)
     samples, plan = samples_of(chosen, spread, known)
-    found = assess(
+    assessment = assess(
         study,
         samples,
         workers=workers,
@@ -70,13 +70,17 @@ def montecarlo(
         centre=_centre(samples, spread, known),
     )
     how = "sobol" if chosen.sensitivity == "sobol" else chosen.sampling
-    told = "" if known is None else known.remark(samples)
-    found = replace(found.named("montecarlo", how, chosen.quantiles), seed=chosen.seed, remark=told)
+    remark = "" if known is None else known.remark(samples)
+    assessment = replace(
+        assessment.named("montecarlo", how, chosen.quantiles), seed=chosen.seed, remark=remark
+    )
     if plan is not None:
-        labels = [p.label for p in found.places]
-        indices = sensitivity_indices(plan, samples.names, labels, found.values, found.good)
-        found = replace(found, sensitivity=indices)
-    return found
+        labels = [p.label for p in assessment.places]
+        indices = sensitivity_indices(
+            plan, samples.names, labels, assessment.values, assessment.good
+        )
+        assessment = replace(assessment, sensitivity=indices)
+    return assessment
 
 
 def _refuse(table: MontecarloTable, has_source: bool) -> None:
@@ -124,17 +128,17 @@ def _centre(
     samples: Samples, spread: Mapping[str, Distribution], source: TunerDistribution | None
 ) -> dict[str, float]:
     """Where local sensitivities are taken: the estimates, and the medians."""
-    found = {n: float(shape(n, d).median()) for n, d in spread.items()}
+    centre = {n: float(shape(n, d).median()) for n, d in spread.items()}
     if source is not None:
-        found |= dict(zip(source.names, map(float, source.values), strict=True))
-    return {n: found[n] for n in samples.names}
+        centre |= dict(zip(source.names, map(float, source.values), strict=True))
+    return {n: centre[n] for n in samples.names}
 
 
 def _filled(study: Study, draw: Mapping[str, Distribution]) -> dict[str, Distribution]:
     """Distributions whose mean is not given have it where the study starts."""
     starts = nominal(study)
-    found = {}
+    filled = {}
     for name, spread in draw.items():
         open_ = spread.kind in ("normal", "lognormal") and spread.mean is None
-        found[name] = replace(spread, mean=starts[name]) if open_ and name in starts else spread
-    return found
+        filled[name] = replace(spread, mean=starts[name]) if open_ and name in starts else spread
+    return filled

@@ -37,9 +37,9 @@ KINDS = (
 )  # fmt: skip
 
 
-def picture(found: Assessment, kind: str = "auto", names: Sequence[str] = ()) -> ViewElement:
+def picture(assessment: Assessment, kind: str = "auto", names: Sequence[str] = ()) -> ViewElement:
     """One picture by its name."""
-    known = list(dict.fromkeys(p.criterion.name for p in found.places))
+    known = list(dict.fromkeys(p.criterion.name for p in assessment.places))
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
@@ -48,54 +48,54 @@ def picture(found: Assessment, kind: str = "auto", names: Sequence[str] = ()) ->
         hint = did_you_mean(kind, KINDS) or f"; use one of {', '.join(KINDS)}"
         raise DesignError("O073", f"there is no plot '{kind}'{hint}")
     if kind == "auto":
-        kind = natural(found)
+        kind = natural(assessment)
     chosen = tuple(names)
     if kind == "curves":
-        return curves(found, chosen)
+        return curves(assessment, chosen)
     if kind == "map":
-        return maps(found, chosen)[0]
+        return maps(assessment, chosen)[0]
     if kind == "scatter":
-        return scatter(found, chosen)
+        return scatter(assessment, chosen)
     if kind == "parallel":
-        return parallel(found)
+        return parallel(assessment)
     if kind == "tornado":
-        return tornado(found, chosen)
+        return tornado(assessment, chosen)
     if kind in ("sensitivity", "local"):
-        return sensitivity_bars(found) if kind == "sensitivity" else local_bars(found)
-    return distributions(found, chosen, cumulative=kind == "cdf")
+        return sensitivity_bars(assessment) if kind == "sensitivity" else local_bars(assessment)
+    return distributions(assessment, chosen, cumulative=kind == "cdf")
 
 
-def natural(found: Assessment) -> str:
+def natural(assessment: Assessment) -> str:
     """The kind of picture that suits the samples."""
-    if found.command == "montecarlo":
+    if assessment.command == "montecarlo":
         return "distribution"
-    if found.design == "one-at-a-time" or len(found.samples.names) == 1:
+    if assessment.design == "one-at-a-time" or len(assessment.samples.names) == 1:
         return "curves"
-    return "map" if is_map(found) else "parallel"
+    return "map" if is_map(assessment) else "parallel"
 
 
-def is_map(found: Assessment) -> bool:
+def is_map(assessment: Assessment) -> bool:
     """Whether the samples are a grid of two parameters."""
-    return len(found.samples.axes) == 2 and all(len(a) > 1 for a in found.samples.axes)
+    return len(assessment.samples.axes) == 2 and all(len(a) > 1 for a in assessment.samples.axes)
 
 
-def parameter_labels(found: Assessment) -> list[str]:
+def parameter_labels(assessment: Assessment) -> list[str]:
     """The parameters with their units."""
-    units = {q.name: q.unit for q in found.study.model.quantities()}
-    return [name_with_unit(n, units.get(n, "")) for n in found.samples.names]
+    units = {q.name: q.unit for q in assessment.study.model.quantities()}
+    return [name_with_unit(n, units.get(n, "")) for n in assessment.samples.names]
 
 
 # --- curves and maps ------------------------------------------------------------------------------
 
 
-def curves(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
+def curves(assessment: Assessment, names: tuple[str, ...] = ()) -> Curves:
     """Every criterion/demand along each parameter; of several only where one moves at a time."""
-    labels = parameter_labels(found)
-    if len(labels) > 1 and found.design != "one-at-a-time":
+    labels = parameter_labels(assessment)
+    if len(labels) > 1 and assessment.design != "one-at-a-time":
         raise DesignError(
             "O074", "curves need one parameter, or design = 'one-at-a-time'; use plot('scatter')"
         )
-    values = found.samples.values
+    values = assessment.samples.values
     panels = []
     for j, label in enumerate(labels):
         rest = [k for k in range(len(labels)) if k != j]
@@ -103,9 +103,9 @@ def curves(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
         order = np.flatnonzero(own)[np.argsort(values[own, j])]
         lines = [
             line
-            for k, p in enumerate(found.places)
+            for k, p in enumerate(assessment.places)
             if p.role != "watch" and (not names or p.criterion.name in names)
-            for line in _along(found, order, j, k)
+            for line in _along(assessment, order, j, k)
         ]
         steps = np.diff(np.log(values[order, j])) if (values[order, j] > 0).all() else np.ones(0)
         even = len(steps) > 1 and bool(np.allclose(steps, steps[0]))
@@ -118,29 +118,31 @@ def curves(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
                 across=Across("" if len(labels) > 1 else label, log=even),
             )
         )
-    return Curves(tuple(panels), f"{found.study.name}: criteria", labels[0], panel_height=300)
+    return Curves(tuple(panels), f"{assessment.study.name}: criteria", labels[0], panel_height=300)
 
 
-def _along(found: Assessment, order: Indices, j: int, k: int) -> list[Curve]:
+def _along(assessment: Assessment, order: Indices, j: int, k: int) -> list[Curve]:
     """A criterion along a parameter, and where it was not reached what it is at least."""
-    p, x = found.places[k], found.samples.values[order, j]
+    p, x = assessment.places[k], assessment.samples.values[order, j]
     marked = len(order) <= 60
-    lines = [Curve(p.label, x, found.weighted[order, k], marked=marked, colour=k, listed=j == 0)]
-    open_ = found.open[order, k]
+    lines = [
+        Curve(p.label, x, assessment.weighted[order, k], marked=marked, colour=k, listed=j == 0)
+    ]
+    open_ = assessment.open[order, k]
     if open_.any():
-        least = found.weighted_least[order, k][open_]
+        least = assessment.weighted_least[order, k][open_]
         name = f"{p.label}: {p.open_word}, above"
         lines.append(Curve(name, x[open_], least, dotted=True, colour=k, listed=j == 0))
     return lines
 
 
-def maps(found: Assessment, names: tuple[str, ...] = ()) -> list[Heat]:
+def maps(assessment: Assessment, names: tuple[str, ...] = ()) -> list[Heat]:
     """Maps over two parameters: the largest criterion/demand, then each criterion in each case."""
-    if not is_map(found):
+    if not is_map(assessment):
         raise DesignError(
             "O075", "a map needs a grid of two parameters; use plot('scatter') or plot('parallel')"
         )
-    (x, y), (x_label, y_label) = found.samples.axes, parameter_labels(found)
+    (x, y), (x_label, y_label) = assessment.samples.axes, parameter_labels(assessment)
     across, up = np.argsort(x), np.argsort(y)
 
     def on_grid(values: Vector) -> Vector:
@@ -153,15 +155,17 @@ def maps(found: Assessment, names: tuple[str, ...] = ()) -> list[Heat]:
         border = _border(x[across], y[up], on_grid(missed))
         return Heat(x[across], y[up], on_grid(values), x_label, y_label, label, border, title)
 
-    shown = []
+    heats = []
     if not names:
         title = "The largest criterion/demand"
-        shown.append(map_(found.largest, found.largest_at_least, title, "criterion/demand"))
-    for k, p in enumerate(found.places):
+        heats.append(
+            map_(assessment.largest, assessment.largest_at_least, title, "criterion/demand")
+        )
+    for k, p in enumerate(assessment.places):
         if p.criterion.name in names or not names:
-            own = found.weighted[:, k], found.weighted_least[:, k]
-            shown.append(map_(*own, p.label, f"{p.criterion.name}/demand"))
-    return shown if len(found.places) > 1 or names else shown[:1]
+            own = assessment.weighted[:, k], assessment.weighted_least[:, k]
+            heats.append(map_(*own, p.label, f"{p.criterion.name}/demand"))
+    return heats if len(assessment.places) > 1 or names else heats[:1]
 
 
 def _border(x: Vector, y: Vector, grid: Vector) -> tuple[Curve, ...]:
@@ -201,18 +205,18 @@ def _crossed(level: Vector) -> list[tuple[int, int]]:
 # --- clouds ---------------------------------------------------------------------------------------
 
 
-def scatter(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
+def scatter(assessment: Assessment, names: tuple[str, ...] = ()) -> Curves:
     """The largest criterion/demand against each parameter, by colour whether all demands hold."""
-    score = worst(found, names)
-    counted = found.drawn
-    open_ = not_reached(found, names) & counted
-    good, held = found.good & counted & ~open_, found.satisfied & counted
-    failed = counted & ~found.good
+    score = worst(assessment, names)
+    counted = assessment.drawn
+    open_ = not_reached(assessment, names) & counted
+    good, held = assessment.good & counted & ~open_, assessment.satisfied & counted
+    failed = counted & ~assessment.good
     what = " and ".join(names) if names else "criterion"
     panels = []
-    floor = float(score[found.good].min()) if found.good.any() else 0.0
-    for j, label in enumerate(parameter_labels(found)):
-        column = found.samples.values[:, j]
+    floor = float(score[assessment.good].min()) if assessment.good.any() else 0.0
+    for j, label in enumerate(parameter_labels(assessment)):
+        column = assessment.samples.values[:, j]
         clouds = [
             Curve(word, column[rows], np.full(int(rows.sum()), floor) if word == "failed"
                   else score[rows], dotted=True, colour=colour, listed=j == 0)
@@ -227,65 +231,65 @@ def scatter(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
         panel = Panel(f"largest {what}/demand", tuple(clouds), (Band("", min(floor, 0.0), 1.0),),
                       group=label, across=Across(""))  # fmt: skip
         panels.append(panel)
-    title = f"{found.study.name}: the largest {what}/demand"
+    title = f"{assessment.study.name}: the largest {what}/demand"
     return Curves(tuple(panels), title, "", panel_height=230)
 
 
-def worst(found: Assessment, names: tuple[str, ...] = ()) -> Vector:
+def worst(assessment: Assessment, names: tuple[str, ...] = ()) -> Vector:
     """The largest criterion/demand of each sample, of all criteria or of some; at least so large
     where one was not reached."""
     if not names:
-        return found.largest_at_least
-    return np.asarray(found.weighted_least[:, _named(found, names)].max(axis=1), float)
+        return assessment.largest_at_least
+    return np.asarray(assessment.weighted_least[:, _named(assessment, names)].max(axis=1), float)
 
 
-def not_reached(found: Assessment, names: tuple[str, ...] = ()) -> Flags:
+def not_reached(assessment: Assessment, names: tuple[str, ...] = ()) -> Flags:
     """Samples in which a criterion that counts, or one of these, was not reached."""
     if not names:
-        return np.isnan(found.largest) & found.good
-    return np.asarray(found.open[:, _named(found, names)].any(axis=1))
+        return np.isnan(assessment.largest) & assessment.good
+    return np.asarray(assessment.open[:, _named(assessment, names)].any(axis=1))
 
 
-def _named(found: Assessment, names: tuple[str, ...]) -> list[int]:
-    return [k for k, p in enumerate(found.places) if p.criterion.name in names]
+def _named(assessment: Assessment, names: tuple[str, ...]) -> list[int]:
+    return [k for k, p in enumerate(assessment.places) if p.criterion.name in names]
 
 
-def parallel(found: Assessment) -> Parallel:
+def parallel(assessment: Assessment) -> Parallel:
     """A line for each sample through its parameters and the worst case of each criterion."""
-    rows = found.good & found.drawn
+    rows = assessment.good & assessment.drawn
     axes = [
-        Upright(label, found.samples.values[rows, j])
-        for j, label in enumerate(parameter_labels(found))
+        Upright(label, assessment.samples.values[rows, j])
+        for j, label in enumerate(parameter_labels(assessment))
     ]
-    criteria = list(dict.fromkeys(p.criterion.name for p in found.places))
+    criteria = list(dict.fromkeys(p.criterion.name for p in assessment.places))
     for name in criteria:
-        count = int(not_reached(found, (name,))[rows].sum())
-        word = found.places[_named(found, (name,))[0]].open_word
+        count = int(not_reached(assessment, (name,))[rows].sum())
+        word = assessment.places[_named(assessment, (name,))[0]].open_word
         label = f"{name}/demand" + (f" ({count} {word})" if count else "")
-        axes.append(Upright(label, worst(found, (name,))[rows]))
-    title = f"{found.study.name}: parameters and criteria"
+        axes.append(Upright(label, worst(assessment, (name,))[rows]))
+    title = f"{assessment.study.name}: parameters and criteria"
     labels = "satisfied", "not satisfied"
-    return Parallel(tuple(axes[:MOST_AXES]), found.satisfied[rows], labels, title)
+    return Parallel(tuple(axes[:MOST_AXES]), assessment.satisfied[rows], labels, title)
 
 
 # --- distributions --------------------------------------------------------------------------------
 
 
 def distributions(
-    found: Assessment, names: tuple[str, ...] = (), *, cumulative: bool = False
+    assessment: Assessment, names: tuple[str, ...] = (), *, cumulative: bool = False
 ) -> Curves:
     """How often each value of a criterion comes, or how often one at most so large; the demand."""
-    rows = found.good & found.drawn
+    rows = assessment.good & assessment.drawn
     panels: list[Panel] = []
-    for k, p in enumerate(found.places):
+    for k, p in enumerate(assessment.places):
         if rows.any() and (not names or p.criterion.name in names):
             draw = _cumulative if cumulative else _histogram
-            panels.append(draw(found, found.column(k), first=not panels))
+            panels.append(draw(assessment, assessment.column(k), first=not panels))
     what = "share of samples up to each value" if cumulative else "distributions"
-    return Curves(tuple(panels), f"{found.study.name}: {what}", "", 170)
+    return Curves(tuple(panels), f"{assessment.study.name}: {what}", "", 170)
 
 
-def _histogram(found: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
+def _histogram(assessment: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
     values = own.reached if len(own.reached) else own.least
     count = min(BINS, max(8, int(np.sqrt(len(values)))))
     low, high = float(values.min()), float(values.max())
@@ -295,18 +299,18 @@ def _histogram(found: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
     steps = np.concatenate([[0.0], counts.astype(float), [0.0]])
     line = Curve("samples", np.append(edges[0], edges), steps, stepped=True, colour=BLUE,
                  listed=first)  # fmt: skip
-    return _marked(found, own, line, float(counts.max()), "samples", first)
+    return _marked(assessment, own, line, float(counts.max()), "samples", first)
 
 
-def _cumulative(found: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
+def _cumulative(assessment: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
     ordered = np.sort(own.reached)
     share = np.arange(1, len(ordered) + 1) / len(own)
     line = Curve("samples", ordered, share, stepped=True, colour=BLUE, listed=first)
-    return _marked(found, own, line, 1.0, "share", first)
+    return _marked(assessment, own, line, 1.0, "share", first)
 
 
 def _marked(
-    found: Assessment,
+    assessment: Assessment,
     own: CensoredColumn,
     line: Curve,
     top: float,
@@ -317,9 +321,9 @@ def _marked(
     place, lines = own.place, [line]
     if place.role != "watch":
         lines.append(_upright("demand", place.demand, top, RED, first))
-    for n, level in enumerate(found.levels):
+    for n, level in enumerate(assessment.levels):
         x = own.quantile(level).value
-        name = "quantiles " + ", ".join(f"{v:g}" for v in found.levels)
+        name = "quantiles " + ", ".join(f"{v:g}" for v in assessment.levels)
         if x is not None:
             lines.append(_upright(name, x, top, GREY, first and n == 0))
     name = name_with_unit(place.label, place.criterion.unit)
@@ -336,9 +340,9 @@ def _upright(name: str, x: float, top: float, colour: int, listed: bool) -> Curv
 # --- sensitivities --------------------------------------------------------------------------------
 
 
-def sensitivity_bars(found: Assessment) -> Bars:
+def sensitivity_bars(assessment: Assessment) -> Bars:
     """Sobol's total indices or Morris' μ*, with their intervals."""
-    own = found.sensitivity
+    own = assessment.sensitivity
     if own is None:
         raise DesignError(
             "O076", "there are no indices; use montecarlo with sensitivity = 'sobol' or 'morris'"
@@ -348,13 +352,13 @@ def sensitivity_bars(found: Assessment) -> Bars:
     for k, label in enumerate(own.labels):
         halves = main.half[k] if main.half is not None else np.zeros(len(own.names))
         others = [i for i in own.indices if i is not main]
-        told = [", ".join(f"{i.name} {i.value[k, j]:.3g}" for i in others)
+        remarks = [", ".join(f"{i.name} {i.value[k, j]:.3g}" for i in others)
                 for j in range(len(own.names))]  # fmt: skip
         sure = 0.05 if own.kind == "sobol" else 0.0
         bars = [
             Bar(name, value, about, strong=value - half > sure, margin=half)
             for name, value, half, about in zip(
-                own.names, _plain(main.value[k]), _plain(halves), told, strict=True
+                own.names, _plain(main.value[k]), _plain(halves), remarks, strict=True
             )
         ]
         if own.too_few(k):
@@ -364,9 +368,9 @@ def sensitivity_bars(found: Assessment) -> Bars:
     return Bars(tuple(groups), main.name, title)
 
 
-def local_bars(found: Assessment) -> Bars:
+def local_bars(assessment: Assessment) -> Bars:
     """Relative derivatives: per cent of the criterion for one per cent of the parameter."""
-    own = found.local
+    own = assessment.local
     if own is None:
         raise DesignError("O077", "there are no local sensitivities: the centre was not simulated")
     groups = []
@@ -384,5 +388,5 @@ def local_bars(found: Assessment) -> Bars:
 
 
 def _plain(values: Vector) -> list[float]:
-    found: list[float] = np.nan_to_num(values).tolist()
-    return found
+    plain: list[float] = np.nan_to_num(values).tolist()
+    return plain

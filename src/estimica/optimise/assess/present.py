@@ -67,42 +67,48 @@ LOCAL = (
 Quantiles = dict[str, dict[str, dict[str, float | None]]]
 
 
-def tables(found: Assessment) -> tuple[Table, ...]:
+def tables(assessment: Assessment) -> tuple[Table, ...]:
     """All there is to read."""
-    return (criteria_table(found),)
+    return (criteria_table(assessment),)
 
 
-def criteria_table(found: Assessment) -> Table:
+def criteria_table(assessment: Assessment) -> Table:
     """Every criterion: demand, how it scatters, how often the demand holds."""
-    return _quantile_table(found) if found.command == "montecarlo" else _range_table(found)
+    return (
+        _quantile_table(assessment)
+        if assessment.command == "montecarlo"
+        else _range_table(assessment)
+    )
 
 
-def _range_table(found: Assessment) -> Table:
+def _range_table(assessment: Assessment) -> Table:
     rows = []
-    for k, p in enumerate(found.places):
-        own = found.column(k, found.good)
+    for k, p in enumerate(assessment.places):
+        own = assessment.column(k, assessment.good)
         cells = [own.quantile(v).cell for v in (0.0, 0.5, 1.0)] if len(own) else [None] * 3
-        held = int(found.held[:, k].sum())
-        share = "" if p.role == "watch" else f"{held} of {int(found.done.sum())}"
+        held = int(assessment.held[:, k].sum())
+        share = "" if p.role == "watch" else f"{held} of {int(assessment.done.sum())}"
         rows.append((p.case or "design", _named(p), p.demand, *cells, share))
     columns = ("case", "criterion", "demand", "smallest", "median", "largest", "demand holds")
-    return Table(columns, tuple(rows), f"Sweep of {found.study.name}", verdict(found))
+    return Table(columns, tuple(rows), f"Sweep of {assessment.study.name}", verdict(assessment))
 
 
-def _quantile_table(found: Assessment) -> Table:
+def _quantile_table(assessment: Assessment) -> Table:
     rows = []
-    for k, p in enumerate(found.places):
-        own = found.column(k)
-        share, (low, high) = share_of(found.held[found.drawn, k])
-        told = "" if p.role == "watch" else f"{share:.3g} ({low:.2g} … {high:.2g})"
-        spread = [own.quantile(v) for v in found.levels] if len(own) else []
+    for k, p in enumerate(assessment.places):
+        own = assessment.column(k)
+        share, (low, high) = share_of(assessment.held[assessment.drawn, k])
+        held = "" if p.role == "watch" else f"{share:.3g} ({low:.2g} … {high:.2g})"
+        spread = [own.quantile(v) for v in assessment.levels] if len(own) else []
         cells: list[object] = [q.cell if q.value is None else _short(q.value) for q in spread] or [
             ""
-        ] * len(found.levels)
-        rows.append((p.case or "design", _named(p), p.demand, *cells, told))
-    levels = tuple(f"{100 * v:g} %" for v in found.levels)
+        ] * len(assessment.levels)
+        rows.append((p.case or "design", _named(p), p.demand, *cells, held))
+    levels = tuple(f"{100 * v:g} %" for v in assessment.levels)
     columns = ("case", "criterion", "demand", *levels, "demand holds with")
-    return Table(columns, tuple(rows), f"Monte Carlo of {found.study.name}", verdict(found))
+    return Table(
+        columns, tuple(rows), f"Monte Carlo of {assessment.study.name}", verdict(assessment)
+    )
 
 
 def _short(value: float) -> Rounded | float:
@@ -117,40 +123,46 @@ def _named(place: CriterionInCase) -> str:
     return name_with_unit(criterion.name, criterion.unit)
 
 
-def verdict(found: Assessment) -> str:
+def verdict(assessment: Assessment) -> str:
     """How it ended, and what it says of all demands together."""
-    told = [f"{status_line(*found.outcome())}."]
-    if not found.done.any():
-        return told[0]
-    told += [f"{note}." for note in open_notes(found)]
-    if found.command == "montecarlo":
-        share, (low, high) = found.probability_satisfied
-        told.append(
+    sentences = [f"{status_line(*assessment.outcome())}."]
+    if not assessment.done.any():
+        return sentences[0]
+    sentences += [f"{note}." for note in open_notes(assessment)]
+    if assessment.command == "montecarlo":
+        share, (low, high) = assessment.probability_satisfied
+        sentences.append(
             f"All demands hold with probability {share:.4g} (95 % interval {low:.4g} … {high:.4g})."
         )
     else:
-        held = int(found.satisfied.sum())
-        told.append(f"All demands hold in {held} of {int(found.done.sum())} samples.")
-    k = found.best
-    if k is not None and found.command == "sweep":
-        values = zip(found.samples.names, found.samples.values[k], strict=True)
+        held = int(assessment.satisfied.sum())
+        sentences.append(f"All demands hold in {held} of {int(assessment.done.sum())} samples.")
+    k = assessment.best
+    if k is not None and assessment.command == "sweep":
+        values = zip(assessment.samples.names, assessment.samples.values[k], strict=True)
         at = ", ".join(f"{n} = {v:.6g}" for n, v in values)
-        told.append(f"Best: {at} (largest criterion/demand {found.largest[k]:.4g}).")
-    fixed = [n for n in found.samples.names if any(n in c.fix for c in found.study.active_cases)]
+        sentences.append(f"Best: {at} (largest criterion/demand {assessment.largest[k]:.4g}).")
+    fixed = [
+        n
+        for n in assessment.samples.names
+        if any(n in c.fix for c in assessment.study.active_cases)
+    ]
     if fixed:
-        told.append(f"In every case {', '.join(fixed)} stands in place of what the case fixes.")
-    return " ".join(told)
+        sentences.append(
+            f"In every case {', '.join(fixed)} stands in place of what the case fixes."
+        )
+    return " ".join(sentences)
 
 
-def open_notes(found: Assessment) -> list[str]:
+def open_notes(assessment: Assessment) -> list[str]:
     """Which criteria were not reached in how many of the samples that count."""
-    notes = [found.column(k).note() for k in range(len(found.places))]
+    notes = [assessment.column(k).note() for k in range(len(assessment.places))]
     return [note for note in notes if note]
 
 
-def sensitivity_table(found: Assessment) -> Table:
+def sensitivity_table(assessment: Assessment) -> Table:
     """Sobol's or Morris' indices, with the half-widths of their 95 % intervals."""
-    own = found.sensitivity
+    own = assessment.sensitivity
     assert own is not None
     columns = ["criterion", "parameter"]
     for index in own.indices:
@@ -166,22 +178,22 @@ def sensitivity_table(found: Assessment) -> Table:
             rows.append(tuple(cells))
     what = "base samples" if own.kind == "sobol" else "trajectories"
     lost = f"; {own.lost} were left out because a sample in them failed" if own.lost else ""
-    told = [f"{own.blocks} {what}{lost}."]
-    for k, (place, count) in enumerate(zip(found.places, own.open, strict=True)):
+    notes = [f"{own.blocks} {what}{lost}."]
+    for k, (place, count) in enumerate(zip(assessment.places, own.open, strict=True)):
         if own.too_few(k):
-            told.append(f"{place.label} is {place.open_word} too often to have indices.")
+            notes.append(f"{place.label} is {place.open_word} too often to have indices.")
         elif count:
             word = place.open_word
-            told.append(
+            notes.append(
                 f"{place.label} is {word} in a sample of {count} of them, which are left out: its "
                 "indices speak of the others."
             )
-    return Table(tuple(columns), tuple(rows), "Sensitivity", " ".join(told))
+    return Table(tuple(columns), tuple(rows), "Sensitivity", " ".join(notes))
 
 
-def local_table(found: Assessment) -> Table:
+def local_table(assessment: Assessment) -> Table:
     """Derivatives at the centre."""
-    own = found.local
+    own = assessment.local
     assert own is not None
     rows = tuple(
         (label, name, float(own.values[k]), float(own.derivatives[k, j]),
@@ -193,147 +205,152 @@ def local_table(found: Assessment) -> Table:
     rough = f" By differences, not exact: {', '.join(own.differenced)}." if own.differenced else ""
     open_ = [
         f" {p.label} is {p.open_word} there."
-        for p, v in zip(found.places, own.values, strict=True)
+        for p, v in zip(assessment.places, own.values, strict=True)
         if np.isnan(v)
     ]
     columns = ("criterion", "parameter", "value", "derivative", "% for 1 %")
     return Table(columns, rows, "Local sensitivity", f"At {at}.{rough}{''.join(open_)}")
 
 
-def failure_table(found: Assessment) -> Table:
+def failure_table(assessment: Assessment) -> Table:
     """Samples that could not be simulated, with their parameters and reasons."""
-    shown = found.failures[:MOST_FAILED]
+    failures = assessment.failures[:MOST_FAILED]
     rows = tuple(
-        (f.number, *map(float, found.samples.values[f.number]), f.case, f.message) for f in shown
+        (f.number, *map(float, assessment.samples.values[f.number]), f.case, f.message)
+        for f in failures
     )
-    columns = ("sample", *parameter_labels(found), "case", "what happened")
-    more = len(found.failures) - len(shown)
+    columns = ("sample", *parameter_labels(assessment), "case", "what happened")
+    more = len(assessment.failures) - len(failures)
     return Table(columns, rows, "", f"and {more} more" if more else "")
 
 
-def page(found: Assessment) -> Page:
+def page(assessment: Assessment) -> Page:
     """The page of `estimica sweep --report` and `estimica montecarlo --report`."""
-    what = "Monte Carlo" if found.command == "montecarlo" else "Sweep"
-    told = Page(f"{what} of {found.study.name}", tuple(_sections(found)))
-    said = verdict(found)
+    what = "Monte Carlo" if assessment.command == "montecarlo" else "Sweep"
+    page = Page(f"{what} of {assessment.study.name}", tuple(_sections(assessment)))
+    status = verdict(assessment)
     first = (
-        study_summary(found.study, found.command, _varied(found)),
-        Section(ANSWER, said[:1].upper() + said[1:]),
+        study_summary(assessment.study, assessment.command, _varied(assessment)),
+        Section(ANSWER, status[:1].upper() + status[1:]),
     )
-    seed = found.seed
+    seed = assessment.seed
     return with_reproduction(
-        told, found.command, found.study, first=first, seed=seed, run=found.run
+        page, assessment.command, assessment.study, first=first, seed=seed, run=assessment.run
     )
 
 
-def _varied(found: Assessment) -> str:
+def _varied(assessment: Assessment) -> str:
     """What was varied and how far."""
-    values = found.samples.values
+    values = assessment.samples.values
     ends = [
         f"{n} from {values[:, k].min():.5g} to {values[:, k].max():.5g}"
-        for k, n in enumerate(found.samples.names)
+        for k, n in enumerate(assessment.samples.names)
     ]
-    return f"Varied in {len(values)} samples ({found.design}): {', '.join(ends)}."
+    return f"Varied in {len(values)} samples ({assessment.design}): {', '.join(ends)}."
 
 
-def _sections(found: Assessment) -> Iterator[Section]:
+def _sections(assessment: Assessment) -> Iterator[Section]:
     told = "A demand is the value that satisfies; criterion/demand up to 1 is good."
-    yield Section("Criteria", told, (replace(criteria_table(found), title="", note=""),))
-    if (found.good & found.drawn).sum() > 1:
-        yield from _pictures(found)
-    if found.sensitivity is not None:
+    yield Section("Criteria", told, (replace(criteria_table(assessment), title="", note=""),))
+    if (assessment.good & assessment.drawn).sum() > 1:
+        yield from _pictures(assessment)
+    if assessment.sensitivity is not None:
         yield Section(
             "Which parameters matter",
-            GLOBAL[found.sensitivity.kind],
-            (sensitivity_bars(found), sensitivity_table(found)),
+            GLOBAL[assessment.sensitivity.kind],
+            (sensitivity_bars(assessment), sensitivity_table(assessment)),
         )
-    if found.local is not None:
-        yield Section("Local sensitivity", LOCAL, (local_bars(found), local_table(found)))
-    if found.failures:
-        counts = Counter(f.message for f in found.failures).most_common(5)
+    if assessment.local is not None:
+        yield Section("Local sensitivity", LOCAL, (local_bars(assessment), local_table(assessment)))
+    if assessment.failures:
+        counts = Counter(f.message for f in assessment.failures).most_common(5)
         why = "; ".join(f"{n} × {m}" for m, n in counts)
-        head = f"{len(found.failures)} samples could not be simulated: {why}."
-        yield Section("Samples that failed", head, (failure_table(found),))
+        head = f"{len(assessment.failures)} samples could not be simulated: {why}."
+        yield Section("Samples that failed", head, (failure_table(assessment),))
 
 
-def _pictures(found: Assessment) -> Iterator[Section]:
-    kind = natural(found)
+def _pictures(assessment: Assessment) -> Iterator[Section]:
+    kind = natural(assessment)
     if kind == "curves":
-        yield Section("Criteria along the parameters", _ALONG, (curves(found),))
-    if is_map(found):
-        shown = tuple(maps(found)[:MOST_MAPS])
+        yield Section("Criteria along the parameters", _ALONG, (curves(assessment),))
+    if is_map(assessment):
+        shown = tuple(maps(assessment)[:MOST_MAPS])
         yield Section("Maps", _MAPS, shown)
-    if found.command == "montecarlo":
-        pictures = (distributions(found), distributions(found, cumulative=True))
+    if assessment.command == "montecarlo":
+        pictures = (distributions(assessment), distributions(assessment, cumulative=True))
         yield Section("Distributions", _DISTRIBUTIONS, pictures)
     if kind != "curves":
-        criteria = list(dict.fromkeys(p.criterion.name for p in found.places if p.role != "watch"))
-        clouds = [scatter(found)]
-        if 1 < len(criteria) <= MOST_CLOUDS and not is_map(found):
-            clouds += [scatter(found, (name,)) for name in criteria]
-        yield Section("Samples", _SAMPLES, (parallel(found), *clouds))
-    if effects(found) is not None:
-        yield Section("Effects of the parameters", _EFFECTS, (tornado(found), effects_table(found)))
+        criteria = list(
+            dict.fromkeys(p.criterion.name for p in assessment.places if p.role != "watch")
+        )
+        clouds = [scatter(assessment)]
+        if 1 < len(criteria) <= MOST_CLOUDS and not is_map(assessment):
+            clouds += [scatter(assessment, (name,)) for name in criteria]
+        yield Section("Samples", _SAMPLES, (parallel(assessment), *clouds))
+    if effects(assessment) is not None:
+        yield Section(
+            "Effects of the parameters", _EFFECTS, (tornado(assessment), effects_table(assessment))
+        )
 
 
-def as_object(found: Assessment) -> dict[str, object]:
+def as_object(assessment: Assessment) -> dict[str, object]:
     """Samples, criteria by case, and of a Monte Carlo the quantiles and the probability."""
-    status, message = found.outcome()
+    status, message = assessment.outcome()
     criteria: dict[str, dict[str, object]] = {}
-    for k, place in enumerate(found.places):
+    for k, place in enumerate(assessment.places):
         criteria.setdefault(place.case or "design", {})[place.criterion.name] = {
-            "values": found.values[:, k],
-            **_open(found, k),
+            "values": assessment.values[:, k],
+            **_open(assessment, k),
             "demand": place.demand,
             "role": place.role,
             "kind": place.criterion.kind,
             "unit": place.criterion.unit,
-            **(_moments(found, k) if found.command == "montecarlo" else {}),
+            **(_moments(assessment, k) if assessment.command == "montecarlo" else {}),
         }
-    names = found.samples.names
+    names = assessment.samples.names
     told: dict[str, object] = {
-        "command": found.command,
-        "run": found.run,
-        "study": found.study.name,
+        "command": assessment.command,
+        "run": assessment.run,
+        "study": assessment.study.name,
         "outcome": {"status": status, "message": message},
-        "design": found.design,
-        "samples": {n: found.samples.values[:, k] for k, n in enumerate(names)},
-        "axes": {n: a.tolist() for n, a in zip(names, found.samples.axes, strict=False)},
+        "design": assessment.design,
+        "samples": {n: assessment.samples.values[:, k] for k, n in enumerate(names)},
+        "axes": {n: a.tolist() for n, a in zip(names, assessment.samples.axes, strict=False)},
         "criteria": criteria,
-        "largest": found.largest,
-        "largest_at_least": found.largest_at_least if found.open.any() else None,
-        "satisfied": found.satisfied.tolist(),
+        "largest": assessment.largest,
+        "largest_at_least": assessment.largest_at_least if assessment.open.any() else None,
+        "satisfied": assessment.satisfied.tolist(),
         "failed": [
-            {"sample": f.number, "case": f.case, "message": f.message} for f in found.failures
+            {"sample": f.number, "case": f.case, "message": f.message} for f in assessment.failures
         ],
-        "effects": _effects(found),
-        "local_sensitivity": _local(found),
-        "seconds": found.seconds,
+        "effects": _effects(assessment),
+        "local_sensitivity": _local(assessment),
+        "seconds": assessment.seconds,
     }
-    if found.command == "montecarlo":
-        share, interval = found.probability_satisfied
+    if assessment.command == "montecarlo":
+        share, interval = assessment.probability_satisfied
         told["probability_satisfied"] = {"value": share, "ci95": list(interval)}
-        told["quantiles"], told["quantiles_at_least"] = _quantiles(found)
-        told["draws"] = found.samples.draws
-        told["sensitivity"] = _sensitivity(found)
+        told["quantiles"], told["quantiles_at_least"] = _quantiles(assessment)
+        told["draws"] = assessment.samples.draws
+        told["sensitivity"] = _sensitivity(assessment)
     plain = finite(told)
     assert isinstance(plain, dict)
     return plain
 
 
-def _open(found: Assessment, k: int) -> dict[str, object]:
+def _open(assessment: Assessment, k: int) -> dict[str, object]:
     """In how many samples a criterion was not reached, and what it is at least in each."""
-    count = int(found.open[:, k].sum())
-    return {"not_reached": count, "at_least": found.at_least[:, k] if count else None}
+    count = int(assessment.open[:, k].sum())
+    return {"not_reached": count, "at_least": assessment.at_least[:, k] if count else None}
 
 
-def _moments(found: Assessment, k: int) -> dict[str, object]:
+def _moments(assessment: Assessment, k: int) -> dict[str, object]:
     """Mean and standard deviation of a criterion, and how often its demand holds.
 
     Where it was not reached in a sample that counts, both are not known.
     """
-    own = found.column(k)
-    share, interval = share_of(found.held[found.drawn, k])
+    own = assessment.column(k)
+    share, interval = share_of(assessment.held[assessment.drawn, k])
     spread: dict[str, object] = {}
     if len(own):
         sigma = None if own.open else float(own.values.std())
@@ -341,80 +358,84 @@ def _moments(found: Assessment, k: int) -> dict[str, object]:
     return {**spread, "probability_held": {"value": share, "ci95": list(interval)}}
 
 
-def _quantiles(found: Assessment) -> tuple[Quantiles, Quantiles]:
+def _quantiles(assessment: Assessment) -> tuple[Quantiles, Quantiles]:
     """Quantiles by case, criterion and level; and what those are at least that are not known."""
-    told: Quantiles = {}
+    values: Quantiles = {}
     at_least: Quantiles = {}
-    if not (found.good & found.drawn).any():
-        return told, at_least
-    for k, place in enumerate(found.places):
+    if not (assessment.good & assessment.drawn).any():
+        return values, at_least
+    for k, place in enumerate(assessment.places):
         case, name = place.case or "design", place.criterion.name
-        own = {f"{level:g}": found.column(k).quantile(level) for level in found.levels}
-        told.setdefault(case, {})[name] = {level: q.value for level, q in own.items()}
+        own = {f"{level:g}": assessment.column(k).quantile(level) for level in assessment.levels}
+        values.setdefault(case, {})[name] = {level: q.value for level, q in own.items()}
         open_ = {level: q.at_least for level, q in own.items() if not q.reached}
         if open_:
             at_least.setdefault(case, {})[name] = open_
-    return told, at_least
+    return values, at_least
 
 
-def _by_parameter(found: Assessment, matrix: np.ndarray) -> dict[str, dict[str, dict[str, float]]]:
+def _by_parameter(
+    assessment: Assessment, matrix: np.ndarray
+) -> dict[str, dict[str, dict[str, float]]]:
     """A matrix (criteria, parameters) by case, criterion and parameter."""
-    told: dict[str, dict[str, dict[str, float]]] = {}
-    for k, place in enumerate(found.places):
-        row = dict(zip(found.samples.names, map(float, matrix[k]), strict=True))
-        told.setdefault(place.case or "design", {})[place.criterion.name] = row
-    return told
+    plain: dict[str, dict[str, dict[str, float]]] = {}
+    for k, place in enumerate(assessment.places):
+        row = dict(zip(assessment.samples.names, map(float, matrix[k]), strict=True))
+        plain.setdefault(place.case or "design", {})[place.criterion.name] = row
+    return plain
 
 
-def _effects(found: Assessment) -> dict[str, object] | None:
-    own = effects(found)
+def _effects(assessment: Assessment) -> dict[str, object] | None:
+    own = effects(assessment)
     if own is None:
         return None
-    told: dict[str, object] = {"kind": own.kind}
+    plain: dict[str, object] = {"kind": own.kind}
     for column in own.columns:
-        told[column.key] = _by_parameter(found, column.values)
+        plain[column.key] = _by_parameter(assessment, column.values)
         if column.at_least is not None and np.isfinite(column.at_least).any():
-            told[f"{column.key}_at_least"] = _by_parameter(found, column.at_least)
-    return told
+            plain[f"{column.key}_at_least"] = _by_parameter(assessment, column.at_least)
+    return plain
 
 
-def _local(found: Assessment) -> dict[str, object] | None:
-    local = found.local
+def _local(assessment: Assessment) -> dict[str, object] | None:
+    local = assessment.local
     if local is None:
         return None
     return {
         "at": dict(zip(local.names, map(float, local.point), strict=True)),
-        "derivative": _by_parameter(found, local.derivatives),
-        "relative": _by_parameter(found, local.relative),
+        "derivative": _by_parameter(assessment, local.derivatives),
+        "relative": _by_parameter(assessment, local.relative),
         "differenced": list(local.differenced),
     }
 
 
-def _sensitivity(found: Assessment) -> dict[str, object] | None:
-    own = found.sensitivity
+def _sensitivity(assessment: Assessment) -> dict[str, object] | None:
+    own = assessment.sensitivity
     if own is None:
         return None
-    told: dict[str, object] = {
+    plain: dict[str, object] = {
         "kind": own.kind,
         "blocks": own.blocks,
         "lost": own.lost,
         "not_reached": dict(zip(own.labels, own.open, strict=True)),
     }
     for index in own.indices:
-        told[index.key] = _by_parameter(found, index.value)
+        plain[index.key] = _by_parameter(assessment, index.value)
         if index.half is not None:
-            told[f"{index.key}_ci95_half"] = _by_parameter(found, index.half)
-    return told
+            plain[f"{index.key}_ci95_half"] = _by_parameter(assessment, index.half)
+    return plain
 
 
-def write_samples(found: Assessment, path: Path) -> Path:
+def write_samples(assessment: Assessment, path: Path) -> Path:
     """A row for each sample: parameters, criteria, 1 where all demands hold; why it failed."""
-    frame = found.table_of_samples
+    frame = assessment.table_of_samples
     columns = {str(n): frame[n].to_numpy(float) for n in frame.columns}
-    units = {p.label: p.criterion.unit for p in found.places if p.criterion.unit}
+    units = {p.label: p.criterion.unit for p in assessment.places if p.criterion.unit}
     units |= {f"{label}{AT_LEAST}": unit for label, unit in units.items()}
-    known = {q.name: q.unit for q in found.study.model.quantities()}
-    units |= {n: known[n] for n in found.samples.names if known.get(n)}
-    reasons = {f.number: f"{f.case}: {f.message}" if f.case else f.message for f in found.failures}
-    words = [reasons.get(k, "" if found.done[k] else "not reached") for k in range(len(frame))]
+    known = {q.name: q.unit for q in assessment.study.model.quantities()}
+    units |= {n: known[n] for n in assessment.samples.names if known.get(n)}
+    reasons = {
+        f.number: f"{f.case}: {f.message}" if f.case else f.message for f in assessment.failures
+    }
+    words = [reasons.get(k, "" if assessment.done[k] else "not reached") for k in range(len(frame))]
     return write_table(path, columns, units=units, texts={"failed": words})

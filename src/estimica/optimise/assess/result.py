@@ -126,8 +126,8 @@ class Assessment(Result):
         counted = self._counted
         if not counted:
             return np.zeros(len(self.values))
-        found: Vector = self.weighted_least[:, counted].max(axis=1)
-        return found
+        largest: Vector = self.weighted_least[:, counted].max(axis=1)
+        return largest
 
     @property
     def _counted(self) -> list[int]:
@@ -145,14 +145,14 @@ class Assessment(Result):
         Nor does the demand of what was not reached.
         """
         weighted = self.weighted
-        found = np.repeat(self.good[:, None], len(self.places), axis=1)
+        held = np.repeat(self.good[:, None], len(self.places), axis=1)
         with np.errstate(invalid="ignore"):
             for k, place in enumerate(self.places):
                 if place.role == "equal":
-                    found[:, k] &= np.abs(weighted[:, k] - 1) <= 1e-6
+                    held[:, k] &= np.abs(weighted[:, k] - 1) <= 1e-6
                 elif place.role != "watch":
-                    found[:, k] &= weighted[:, k] <= 1 + 1e-9
-        return found
+                    held[:, k] &= weighted[:, k] <= 1 + 1e-9
+        return held
 
     @property
     def satisfied(self) -> Flags:
@@ -191,12 +191,12 @@ class Assessment(Result):
         """
         import pandas as pd
 
-        found = [
+        rows = [
             [np.nan if (q := own.quantile(v).value) is None else q for v in levels]
             for own in map(self.column, range(len(self.places)))
         ]
         labels = pd.Index([p.label for p in self.places], name="criterion", dtype=object)
-        return pd.DataFrame(found, index=labels, columns=[float(v) for v in levels])
+        return pd.DataFrame(rows, index=labels, columns=[float(v) for v in levels])
 
     @property
     def table_of_samples(self) -> pd.DataFrame:
@@ -271,22 +271,22 @@ class LocalSensitivity:
     def relative(self) -> Vector:
         """Per cent of the criterion for one per cent of the parameter; NaN where it is zero."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.derivatives * self.point / self.values[:, None]
-        return np.where(np.isfinite(found), found, np.nan)
+            relative = self.derivatives * self.point / self.values[:, None]
+        return np.where(np.isfinite(relative), relative, np.nan)
 
 
 def local_sensitivity(design: Design, point: Vector) -> LocalSensitivity | None:
     """The derivatives at `point`; None where it cannot be simulated."""
     unknowns = design.unknowns
     q = unknowns.coordinates(point)
-    found = design.at(q, slopes=True)
-    if isinstance(found, FailedDesign) or found.slopes is None:
+    at_point = design.at(q, slopes=True)
+    if isinstance(at_point, FailedDesign) or at_point.slopes is None:
         return None
     return LocalSensitivity(
         tuple(u.name for u in unknowns.items),
         tuple(p.label for p in design.places),
         point,
-        found.values,
-        np.where(found.reached[:, None], found.slopes / unknowns.slopes(q), np.nan),
+        at_point.values,
+        np.where(at_point.reached[:, None], at_point.slopes / unknowns.slopes(q), np.nan),
         tuple(sorted(design.differenced)),
     )

@@ -140,12 +140,12 @@ class _SampleResults:
             return {}
         share = math.ceil(len(open_) / (SHARES * max(workers, 1)))
         size = int(np.clip(PIECE / seconds, 1, min(LARGEST, share)))
-        found = {}
+        pieces = {}
         for stretch in np.split(open_, np.flatnonzero(np.diff(open_) > 1) + 1):
             for k in range(0, len(stretch), size):
                 part = stretch[k : k + size]
-                found[int(part[0])] = self._values[part].tolist()
-        return found
+                pieces[int(part[0])] = self._values[part].tolist()
+        return pieces
 
     def note(self, first: int, count: int, outcome: ItemOutcome[Any]) -> None:
         """Keep the outcome of a piece and tell of it."""
@@ -168,13 +168,13 @@ def _key(first: int) -> str:
 
 def nominal(study: Study) -> dict[str, float]:
     """Values of the parameters as the study has them: starts of tuners, else the model's."""
-    found = {}
+    values = {}
     given = {q.name: q.value for q in study.model.quantities()}
     given |= {t.name: t.start for t in study.tuners if t.start is not None}
     for name, value in given.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-            found[name] = float(value)
-    return found
+            values[name] = float(value)
+    return values
 
 
 def require_parameters(study: Study, names: Sequence[str]) -> None:

@@ -98,13 +98,13 @@ def unit_samples(count: int, dimension: int, how: Draw, seed: int) -> Vector:
     _require_room(count, dimension)
     rng = np.random.default_rng(seed)
     if how == "latin-hypercube":
-        found: Vector = qmc.LatinHypercube(dimension, rng=rng).random(count)
+        unit: Vector = qmc.LatinHypercube(dimension, rng=rng).random(count)
     elif how == "sobol":
         power = math.ceil(math.log2(max(count, 2)))
-        found = qmc.Sobol(dimension, rng=rng).random_base2(power)[:count]
+        unit = qmc.Sobol(dimension, rng=rng).random_base2(power)[:count]
     else:
-        found = rng.random((count, dimension))
-    return found
+        unit = rng.random((count, dimension))
+    return unit
 
 
 def in_ranges(

@@ -46,7 +46,7 @@ def sweep(
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}
     chosen = sweep_table(own, settings)
     samples = samples_of(study, chosen)
-    found = assess(
+    assessment = assess(
         study,
         samples,
         workers=workers,
@@ -57,7 +57,7 @@ def sweep(
             study, {n: tuple(samples.values[:, k]) for k, n in enumerate(samples.names)}
         ),
     )
-    return replace(found.named("sweep", chosen.design), seed=chosen.seed)
+    return replace(assessment.named("sweep", chosen.design), seed=chosen.seed)
 
 
 def samples_of(study: Study, table: SweepTable) -> Samples:
@@ -82,7 +82,7 @@ def samples_of(study: Study, table: SweepTable) -> Samples:
 
 def _bounds(study: Study, count: int) -> dict[str, Span]:
     """The tuners between their bounds."""
-    found = {}
+    bounds = {}
     for tuner in study.active_tuners:
         if not (math.isfinite(tuner.min) and math.isfinite(tuner.max)):
             raise DesignError(
@@ -91,10 +91,10 @@ def _bounds(study: Study, count: int) -> dict[str, Span]:
                 f"swept: vary = {{ {tuner.name} = {{ from = …, to = … }} }}",
             )
         log = tuner.scale == "log" and tuner.min > 0
-        found[tuner.name] = Span(tuner.min, tuner.max, count, "log" if log else "linear")
-    if not found:
+        bounds[tuner.name] = Span(tuner.min, tuner.max, count, "log" if log else "linear")
+    if not bounds:
         raise DesignError("O057", "there is nothing to sweep; give vary = { parameter = [ … ] }")
-    return found
+    return bounds
 
 
 def _centre(study: Study, axes: Mapping[str, tuple[float, ...]]) -> dict[str, float]:

@@ -49,10 +49,10 @@ class TunerDistribution:
         known = {t.name for t in study.tuners} | {q.name for q in study.model.quantities()}
         chosen = [k for k, name in enumerate(self.names) if name in known]
         if not chosen:
-            told = ", ".join(self.names) or "none"
+            names = ", ".join(self.names) or "none"
             raise DesignError(
                 "O060",
-                f"{self.about} has no tuner that this study's model knows; its tuners are {told}",
+                f"{self.about} has no tuner that this study's model knows; its tuners are {names}",
             )
         return TunerDistribution(
             tuple(self.names[k] for k in chosen),
@@ -77,9 +77,9 @@ class TunerDistribution:
         size = np.where(log, self.values, 1.0)
         q = np.where(log, np.log(size), self.values)
         covariance = self.covariance / np.outer(size, size)
-        found = drawn_jointly(self.names, q, covariance, table.samples, table.sampling, seed)
+        samples = drawn_jointly(self.names, q, covariance, table.samples, table.sampling, seed)
         with np.errstate(over="ignore"):
-            free = np.where(log, np.exp(np.where(log, found.values, 0.0)), found.values)
+            free = np.where(log, np.exp(np.where(log, samples.values, 0.0)), samples.values)
         low, high = self._bounds
         return Samples(self.names, np.clip(free, low, high))
 
@@ -91,14 +91,16 @@ class TunerDistribution:
 
     def remark(self, drawn: Samples) -> str:
         """What bounds have done to the draws, in words; empty where nothing."""
-        told, own = [], drawn.values[:, : len(self.names)]
+        remarks, own = [], drawn.values[:, : len(self.names)]
         for name, column, low, high in zip(self.names, own.T, *self._bounds, strict=True):
             share = float(np.mean((column == low) | (column == high)))
             if np.ptp(column) == 0:
-                told.append(f"'{name}' stays at {column[0]:.6g}: {self.about} has no error of it")
+                remarks.append(
+                    f"'{name}' stays at {column[0]:.6g}: {self.about} has no error of it"
+                )
             elif share > 0:
-                told.append(f"'{name}' is at a bound in {100 * share:.2g} % of the samples")
-        return "; ".join(told)
+                remarks.append(f"'{name}' is at a bound in {100 * share:.2g} % of the samples")
+        return "; ".join(remarks)
 
 
 def tuner_distribution(
@@ -122,11 +124,11 @@ def tuner_distribution(
         about = f"the bootstrap of '{given.fit.study.name}'"
         _require_replicates(about, len(given.values))
         sample, lost = given.values[:, chosen], given.undetermined[:, chosen]
-        found = TunerDistribution(
+        distribution = TunerDistribution(
             names, given.fit.values[chosen], None, sample, about, lost.mean(axis=0)
         )
         _require_trusted(about, given.failed, given.failed + given.replicates)
-        return _determined(found.known_in(study))
+        return _determined(distribution.known_in(study))
     names, chosen = _tuners(given)
     if given.rough.reason:
         raise DesignError(
@@ -136,8 +138,10 @@ def tuner_distribution(
         )
     covariance = given.accuracy.covariance[np.ix_(chosen, chosen)]
     about = f"the fit of '{given.study.name}'"
-    found = TunerDistribution(names, given.values[chosen], covariance, None, about).known_in(study)
-    return _determined(found)
+    distribution = TunerDistribution(names, given.values[chosen], covariance, None, about).known_in(
+        study
+    )
+    return _determined(distribution)
 
 
 def _of_posterior(given: Posterior) -> TunerDistribution:
@@ -206,26 +210,26 @@ def _made(
             f"source = \"{what}\": study '{study.name}' has no case with data to fit; give data, "
             "or the name of a stored run",
         )
-    asked = study.with_(cases=measured, criteria=())
+    measured_study = study.with_(cases=measured, criteria=())
     known = run.checkpoints().get("estimate")
     if known is None:
-        fit = search(asked, workers=workers)
+        fit = search(measured_study, workers=workers)
         if fit.outcome.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         note = checkpoint_of(fit)
         if note is not None:
             run.checkpoint("estimate", note)
             run.flush()
-            fit = fit_from_checkpoint(asked, run.checkpoints().get("estimate", note))
+            fit = fit_from_checkpoint(measured_study, run.checkpoints().get("estimate", note))
     else:
-        fit = fit_from_checkpoint(asked, known)
+        fit = fit_from_checkpoint(measured_study, known)
     if what == FIT:
         return fit
     if what == SAMPLE:
         return _sampled(study, fit, workers, run)
     table = study.tables.get("bootstrap", {})
     s = bootstrap_table(table if isinstance(table, dict) else {})
-    found = bootstrap(
+    replicates = bootstrap(
         fit,
         s.replicates,
         kind=s.kind,
@@ -234,15 +238,15 @@ def _made(
         workers=workers,
         run=run,
     )
-    if found.interrupted:
+    if replicates.interrupted:
         raise KeyboardInterrupt
-    return found
+    return replicates
 
 
 def _sampled(study: Study, fit: Fit, workers: int | None, run: RunWriter) -> Posterior:
     table = study.tables.get("sample", {})
     s = sample_table(table if isinstance(table, dict) else {})
-    found = sample(
+    posterior = sample(
         fit,
         s.draws,
         chains=s.chains,
@@ -253,9 +257,9 @@ def _sampled(study: Study, fit: Fit, workers: int | None, run: RunWriter) -> Pos
         workers=workers,
         run=run,
     )
-    if found.interrupted:
+    if posterior.interrupted:
         raise KeyboardInterrupt
-    return found
+    return posterior
 
 
 def _stored(study: Study, name: str, store: Path | None) -> TunerDistribution:
@@ -273,9 +277,9 @@ def _stored(study: Study, name: str, store: Path | None) -> TunerDistribution:
             "O065",
             f"source: run '{run.id}' is of '{command}', not of 'fit', 'bootstrap' or 'sample'",
         )
-    told: Mapping[str, Any] = run.result.get("parameters", {})
-    names = tuple(told)
-    values = np.array([told[n]["value"] for n in names], float)
+    parameters: Mapping[str, Any] = run.result.get("parameters", {})
+    names = tuple(parameters)
+    values = np.array([parameters[n]["value"] for n in names], float)
     about = f"run '{run.id}'"
     if command == SAMPLE:
         outcome: Mapping[str, Any] = run.result.get("outcome", {})
@@ -288,7 +292,7 @@ def _stored(study: Study, name: str, store: Path | None) -> TunerDistribution:
         _require_replicates(about, len(replicates))
         failed = int(run.result.get("failed", 0))
         _require_trusted(about, failed, failed + len(replicates))
-        lost = _undetermined(run, told)
+        lost = _undetermined(run, parameters)
         return _determined(
             TunerDistribution(names, values, None, replicates, about, lost).known_in(study)
         )
@@ -299,9 +303,9 @@ def _stored(study: Study, name: str, store: Path | None) -> TunerDistribution:
     return _determined(TunerDistribution(names, values, covariance, None, about).known_in(study))
 
 
-def _undetermined(run: StoredRun, told: Mapping[str, Any]) -> Vector:
+def _undetermined(run: StoredRun, parameters: Mapping[str, Any]) -> Vector:
     """The share of the replicates that do not determine each tuner."""
-    shares = [one.get("undetermined_share") for one in told.values()]
+    shares = [one.get("undetermined_share") for one in parameters.values()]
     if any(s is None for s in shares):
         raise DesignError(
             "O099",

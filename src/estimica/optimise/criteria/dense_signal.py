@@ -184,15 +184,15 @@ class DenseSignal:
 
     def highest(self) -> ValueWithGradient:
         """The greatest value; where it is an extremum, its gradient does not see the time move."""
-        found = [self.first, self.last]
+        candidates = [self.first, self.last]
         turn = self.turn(lambda values: values)
-        return max([*found, turn] if turn else found, key=lambda g: g.value)
+        return max([*candidates, turn] if turn else candidates, key=lambda g: g.value)
 
     def lowest(self) -> ValueWithGradient:
         """The least value."""
-        found = [self.first, self.last]
+        candidates = [self.first, self.last]
         turn = self.turn(lambda values: -values)
-        return min([*found, turn] if turn else found, key=lambda g: g.value)
+        return min([*candidates, turn] if turn else candidates, key=lambda g: g.value)
 
     def above(self, level: ValueWithGradient) -> DenseSignal:
         """The same, counted from a level."""
@@ -208,19 +208,19 @@ class DenseSignal:
         """
         moved = self.coefficients.copy()
         moved[:, 0] -= level.value
-        found = _roots(moved)
+        roots = _roots(moved)
         left, right = moved.sum(axis=1)[:-1], (moved @ _SIGNS)[1:]
         over = np.flatnonzero(np.sign(left) * np.sign(right) < 0)
-        over = over[~np.isin(over, found.panel[found.x > 1 - 1e-9])]
-        panel = np.concatenate([found.panel, over])
-        x = np.concatenate([found.x, np.ones(len(over))])
+        over = over[~np.isin(over, roots.panel[roots.x > 1 - 1e-9])]
+        panel = np.concatenate([roots.panel, over])
+        x = np.concatenate([roots.x, np.ones(len(over))])
         if not len(panel):
             return None
         times = self._times(PanelPositions(panel, x))
         k = int(np.argmax(times) if last else np.argmin(times))
         time = float(times[k])
         slope = self._at(int(panel[k]), float(x[k])).gradient - level.gradient
-        if k >= len(found.panel) and bool(np.isin(time, self.panels.breaks)):
+        if k >= len(roots.panel) and bool(np.isin(time, self.panels.breaks)):
             return ValueWithGradient(time, self.moves.get(time, np.zeros_like(slope)))
         rate = self._rate(int(panel[k]), float(x[k]))
         return ValueWithGradient(time, -slope / rate if rate else np.full_like(slope, np.nan))
@@ -236,17 +236,17 @@ class DenseSignal:
     def _graded(self, places: PanelPositions, k: int) -> ValueWithGradient:
         """The value with its gradient, which at a break that moves follows the break."""
         panel, x = int(places.panel[k]), float(places.x[k])
-        found = self._at(panel, x)
+        value = self._at(panel, x)
         edge = self.panels.high[panel] if x == 1 else self.panels.low[panel] if x == -1 else None
         if edge is None or edge not in self.moves:
-            return found
+            return value
         before = panel if x == 1 else panel - 1
         own = self.kink(before)
         left, right = self.coefficients[before].sum(), self.coefficients[before + 1] @ _SIGNS
         if own is None and abs(left - right) <= JUMP * self._size:
-            return found  # an event that this signal does not see
+            return value  # an event that this signal does not see
         moved = self._rate(panel, x) * (self.moves[float(edge)] if own is None else own[1])
-        return ValueWithGradient(found.value, found.gradient + moved)
+        return ValueWithGradient(value.value, value.gradient + moved)
 
     # -- integrals -------------------------------------------------------------------------------
 
@@ -302,14 +302,14 @@ class DenseSignal:
 
     def _moved(self, integrand: Integrand) -> Vector:
         """What an integral changes by because breaks move at which its integrand jumps."""
-        found = np.zeros(self.slopes.shape[2])
+        moved = np.zeros(self.slopes.shape[2])
         for k in np.flatnonzero(np.isin(self.panels.high[:-1], list(self.moves))):
             time = float(self.panels.high[k])
             left, right = self.coefficients[k].sum(), self.coefficients[k + 1] @ _SIGNS
             ends, _ = integrand(np.array([time, time]), np.array([left, right]))
             if abs(ends[0] - ends[1]) > 1e-9 * float(np.abs(ends).max()):
-                found += (ends[0] - ends[1]) * self.moves[time]
-        return found
+                moved += (ends[0] - ends[1]) * self.moves[time]
+        return moved
 
 
 def _roots(coefficients: Vector) -> PanelPositions:
@@ -351,7 +351,7 @@ def motion(signals: Sequence[DenseSignal], times: Sequence[float]) -> dict[float
 
     S⁺ − S⁻ = (ẋ⁻ − ẋ⁺)·dt/dp where x is continuous; NaN where no signal tells.
     """
-    found = {}
+    moving = {}
     for time in times:
         best, move = 0.0, np.full(signals[0].slopes.shape[2] if signals else 0, np.nan)
         for x in signals:
@@ -359,5 +359,5 @@ def motion(signals: Sequence[DenseSignal], times: Sequence[float]) -> dict[float
             kink = None if k == len(x) - 1 else x.kink(k)
             if kink is not None and kink[0] > best:
                 best, move = kink
-        found[float(time)] = move
-    return found
+        moving[float(time)] = move
+    return moving

@@ -52,7 +52,7 @@ def bare_case(name: str = "") -> Case:
 
 
 def _numbers(case: Case) -> dict[str, Signal]:
-    found = {}
+    values = {}
     for name, given in case.columns_of_inputs.items():
         if not isinstance(given, (int, float)):
             raise DesignError(
@@ -60,5 +60,5 @@ def _numbers(case: Case) -> dict[str, Signal]:
                 f"case '{case.name}': input '{name}' takes a column, but the case has no data; "
                 "give data, or a number",
             )
-        found[name] = Signal.constant(float(given))
-    return found
+        values[name] = Signal.constant(float(given))
+    return values

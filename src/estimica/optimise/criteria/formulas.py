@@ -46,7 +46,7 @@ class ValueScorer:
             **dict(zip(names, map(float, tuners), strict=True)),
             **dict(zip(self._links.parameters, map(float, parameters), strict=True)),
         }
-        found = []
+        measures = []
         for formula, partials in zip(self._formulas, self._partials, strict=True):
             gradient = np.zeros(len(tuners))
             for name, partial in partials.items() if slopes else ():
@@ -56,8 +56,8 @@ class ValueScorer:
                 else:
                     gradient[names.index(name)] += slope
             with np.errstate(all="ignore"):
-                found.append(Measure(float(formula.at(known)), gradient if slopes else None))
-        return found
+                measures.append(Measure(float(formula.at(known)), gradient if slopes else None))
+        return measures
 
 
 def _formula(place: CriterionInCase, known: set[str]) -> Formula:

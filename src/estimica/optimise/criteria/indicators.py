@@ -113,14 +113,14 @@ class DrawnIndicators:
             return []
         none = np.zeros((*run.Y.shape, 0))
         samples = sampled(times, self._outputs, run.Y, none, self._links, tuners, self._fixed)
-        found = []
+        curves = []
         for indicator in self._indicators:
             low = e.begin if indicator.from_ is None else indicator.from_
             high = e.end if indicator.to is None else indicator.to
             shown = (times >= low) & (times <= high)
             values = np.array([self._formulas[t].value(samples)[shown] for t in indicator.show])
-            found.append(IndicatorCurves(indicator, e.case, times[shown], values))
-        return found
+            curves.append(IndicatorCurves(indicator, e.case, times[shown], values))
+        return curves
 
 
 def compared(parts: Sequence[tuple[str, IndicatorCurves]]) -> Panel:

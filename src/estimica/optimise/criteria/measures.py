@@ -64,8 +64,8 @@ def overshoot(w: Window, c: Criterion) -> ValueWithGradient:
     if w.at_rest:
         return _swing(w)
     s = _direction(w)
-    found = w.beyond.highest() if s > 0 else w.beyond.lowest()
-    return found.times(s).positive
+    peak = w.beyond.highest() if s > 0 else w.beyond.lowest()
+    return peak.times(s).positive
 
 
 def undershoot(w: Window, c: Criterion) -> ValueWithGradient:
@@ -140,8 +140,8 @@ def settling_time(w: Window, c: Criterion) -> ValueWithGradient:
     passed = [c for c in (above, below) if c is not None]
     if not passed:
         return band.nothing
-    found = max(passed, key=lambda g: g.value)
-    return ValueWithGradient(found.value - w.y.begin, found.gradient)
+    last = max(passed, key=lambda g: g.value)
+    return ValueWithGradient(last.value - w.y.begin, last.gradient)
 
 
 def peak(w: Window, c: Criterion) -> ValueWithGradient:

@@ -57,10 +57,10 @@ class Panels:
 
     def holding(self, times: Sequence[float]) -> Flags:
         """The panels that one of the times is inside of."""
-        found = np.zeros(self.size, bool)
+        holding = np.zeros(self.size, bool)
         for t in times:
-            found |= (self.low < t) & (t < self.high)
-        return found
+            holding |= (self.low < t) & (t < self.high)
+        return holding
 
     def cut(self, which: Flags, parts: int = 2) -> Panels:
         """The same with some panels cut into equal parts."""

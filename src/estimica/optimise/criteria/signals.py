@@ -60,8 +60,8 @@ class SignalFormula:
         """The values at the times of a run."""
         known = {name: run.values[name] for name in self.formula.names}
         with np.errstate(all="ignore"):
-            found = np.asarray(self.formula.at(known), float)
-        return np.broadcast_to(found, (len(run.times),))
+            values = np.asarray(self.formula.at(known), float)
+        return np.broadcast_to(values, (len(run.times),))
 
     def at(self, run: Sampled) -> tuple[Vector, Vector]:
         """(values (N,), derivatives by the tuners (N, m)) at the times of a run."""
@@ -76,12 +76,12 @@ class SignalFormula:
 
 def numbers(known: Mapping[str, Quantity], fixed: Mapping[str, float]) -> dict[str, float]:
     """Values of the parameters, as the model has them or as a case sets them."""
-    found = {
+    values = {
         n: float(q.value)
         for n, q in known.items()
         if q.role in ("parameter", "constant") and isinstance(q.value, (bool, int, float))
     }
-    return found | dict(fixed)
+    return values | dict(fixed)
 
 
 def sampled(
@@ -146,5 +146,20 @@ def trajectory_function(
         code = code_for(text) if code_for else trusted_code(text, Path())
         call = load_function(code).call
     except CodeRefusedError as error:
-        raise DesignError("O039", f"criterion '{criterion.name}': {error}") from None
-    return TrajectoryFunction(criterion.name, call, criterion.of)
+        raise DesignError("O039", f"{where}: {error}") from None
+    if not code.function:
+        raise DesignError("O039", f"{where}: function '{text}' is not written as file.py:function")
+    file = code.folder / code.entry.name
+    try:
+        defined = run_code(code).names
+    except EstimicaError:
+        raise
+    except Exception as error:  # the user's code may raise anything
+        raise DesignError(
+            "O039", f"{where}: '{file}' cannot be run: {type(error).__name__}: {error}"
+        ) from None
+    if not callable(defined.get(code.function)):
+        names = [n for n, v in defined.items() if callable(v) and not n.startswith("_")]
+        hint = did_you_mean(code.function, names)
+        raise DesignError("O039", f"{where}: '{file}' has no function '{code.function}'{hint}")
+    return TrajectoryFunction(criterion.name, defined[code.function], criterion.of)

@@ -81,13 +81,13 @@ class PeakConstraint:
     def below(self, level: float, demand: float) -> SmoothConstraint:
         """(extremum - level)/demand of the largest ones, the ends among them."""
         ends = [self.signal.first, self.signal.last]
-        found = [*self.signal.turns_after(self.signal.begin), *ends]
+        peaks = [*self.signal.turns_after(self.signal.begin), *ends]
         if self.both:
-            found = [g.size for g in found]
-        found = sorted(found, key=lambda g: -g.value)[:ENTRIES]
-        values = np.array([(g.value - level) / demand for g in found])
-        slopes = np.array([g.gradient / demand for g in found])
-        return padded(values, slopes, np.full(len(found), -1 / demand))
+            peaks = [g.size for g in peaks]
+        peaks = sorted(peaks, key=lambda g: -g.value)[:ENTRIES]
+        values = np.array([(g.value - level) / demand for g in peaks])
+        slopes = np.array([g.gradient / demand for g in peaks])
+        return padded(values, slopes, np.full(len(peaks), -1 / demand))
 
 
 def padded(values: Vector, slopes: Vector, rates: Vector) -> SmoothConstraint:

@@ -59,12 +59,12 @@ class Experiment:
     @property
     def breaks(self) -> list[float]:
         """Times at which an input may jump or turn."""
-        found = [self.begin, self.end]
+        breaks = [self.begin, self.end]
         for signal in self.inputs.values():
             if signal.hold is not Hold.SPLINE and len(signal.time) > 1:
                 turns = signal.time[1:-1] if signal.hold is Hold.LINEAR else signal.time[1:]
-                found += [float(t) for t in turns if self.begin < t < self.end]
-        return found
+                breaks += [float(t) for t in turns if self.begin < t < self.end]
+        return breaks
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +159,11 @@ class TrajectoryScorer:
     ) -> dict[tuple[object, ...], Window]:
         moves = self._motion(panels, samples) if slopes else {}
         signals = {f.text: _dense(panels, f, samples, moves) for f in self.formulas}
-        found: dict[tuple[object, ...], Window] = {}
-        for asked in self.asked:
-            if asked.function is None and asked.window not in found:
-                found[asked.window] = _window(asked, signals)
-        return found
+        windows: dict[tuple[object, ...], Window] = {}
+        for compiled in self.asked:
+            if compiled.function is None and compiled.window not in windows:
+                windows[compiled.window] = _window(compiled, signals)
+        return windows
 
     # -- simulation ------------------------------------------------------------------------------
 
@@ -171,10 +171,10 @@ class TrajectoryScorer:
         """Panels on which every signal is a polynomial, and the run at their nodes."""
         panels = self._first
         for attempt in range(ROUNDS):
-            found = self._simulated(panels, tuners, slopes)
-            if isinstance(found, str):
-                return found
-            samples, events = found
+            simulated = self._simulated(panels, tuners, slopes)
+            if isinstance(simulated, str):
+                return simulated
+            samples, events = simulated
             coarse = self._coarse(panels, samples)
             # what an event cuts is looked at again when it is cut
             coarse &= ~panels.holding([t for t in events if t not in panels.breaks])
@@ -185,8 +185,8 @@ class TrajectoryScorer:
             if done or (attempt == ROUNDS - 1 and np.array_equal(finer.breaks, panels.breaks)):
                 return panels, samples
             panels = finer
-        found = self._simulated(panels, tuners, slopes)
-        return found if isinstance(found, str) else (panels, found[0])
+        simulated = self._simulated(panels, tuners, slopes)
+        return simulated if isinstance(simulated, str) else (panels, simulated[0])
 
     def _simulated(
         self, panels: Panels, tuners: Vector, slopes: bool
@@ -280,8 +280,8 @@ class TrajectoryScorer:
 
 def _events(run: Evaluation) -> list[float]:
     """Times at which a model of equations switched; other models tell none."""
-    found = run.events if isinstance(run, Run) else ()
-    return [event.time for event in found if event.kind in ("state", "time")]
+    events = run.events if isinstance(run, Run) else ()
+    return [event.time for event in events if event.kind in ("state", "time")]
 
 
 def _tight(atol: float | tuple[float, ...]) -> float | tuple[float, ...]:
@@ -319,19 +319,19 @@ def _dense(
     return DenseSignal.of(panels, values[places], slopes[places], moves)
 
 
-def _measured(asked: CompiledCriterion, window: Window, slopes: bool) -> Measure:
-    c = asked.criterion
+def _measured(compiled: CompiledCriterion, window: Window, slopes: bool) -> Measure:
+    c = compiled.criterion
     if c.kind == "settling-time" and c.band is None and not window.step.value:
         raise DesignError(
             "O037", f"criterion '{c.name}': there is no step that the band is a share of; give band"
         )
-    found = MEASURES[c.kind](window, c)
-    known = slopes and bool(np.isfinite(found.gradient).all())
+    measured = MEASURES[c.kind](window, c)
+    known = slopes and bool(np.isfinite(measured.gradient).all())
     return Measure(
-        found.value,
-        found.gradient if known else None,
+        measured.value,
+        measured.gradient if known else None,
         _kept(window, c) if slopes else None,
-        found.at_least if isinstance(found, NotReached) else None,
+        measured.at_least if isinstance(measured, NotReached) else None,
     )
 
 
@@ -344,11 +344,11 @@ def _kept(window: Window, c: Criterion) -> ConstraintSource | None:
     return None
 
 
-def _window(asked: CompiledCriterion, signals: Mapping[str, DenseSignal]) -> Window:
-    c = asked.criterion
-    assert asked.of is not None
-    y = signals[asked.of.text]
-    r = signals[asked.reference.text] if asked.reference is not None else None
+def _window(compiled: CompiledCriterion, signals: Mapping[str, DenseSignal]) -> Window:
+    c = compiled.criterion
+    assert compiled.of is not None
+    y = signals[compiled.of.text]
+    r = signals[compiled.reference.text] if compiled.reference is not None else None
     whole = r
     begin = y.begin if c.from_ is None else c.from_
     end = y.end if c.to is None else c.to

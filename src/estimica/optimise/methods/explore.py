@@ -47,7 +47,7 @@ def promising(problem: OptimisationProblem, seed: int) -> list[Evaluation]:
 
 def _lines(unknowns: Unknowns, q: Vector) -> list[Vector]:
     """The design with one tuner larger or smaller by each of the factors, and at its bounds."""
-    size, found = sizes(unknowns, q), []
+    size, designs = sizes(unknowns, q), []
     lower, upper = _meant(unknowns, q)
     for j, unknown in enumerate(unknowns.items):
         steps = [s for f in FACTORS for s in ((f - 1), (1 / f - 1))]
@@ -57,8 +57,8 @@ def _lines(unknowns: Unknowns, q: Vector) -> list[Vector]:
         values = {float(np.clip(q[j] + step * size[j], *bounds)) for step in steps}
         for value in sorted(values | {float(b) for b in (lower[j], upper[j]) if np.isfinite(b)}):
             if value != q[j]:
-                found.append(np.where(np.arange(len(q)) == j, value, q))
-    return found
+                designs.append(np.where(np.arange(len(q)) == j, value, q))
+    return designs
 
 
 def score(problem: OptimisationProblem, terms: Evaluation) -> float:
@@ -70,8 +70,8 @@ def _sample(count: int, n: int, seed: int) -> Vector:
     """A Latin hypercube: every share of every range once."""
     rng = np.random.default_rng(seed)
     strata = np.array([rng.permutation(count) for _ in range(n)]).T
-    found: Vector = (strata + rng.random((count, n))) / count
-    return found
+    sample: Vector = (strata + rng.random((count, n))) / count
+    return sample
 
 
 def _meant(unknowns: Unknowns, q: Vector) -> tuple[Vector, Vector]:
@@ -106,8 +106,8 @@ class Ranges:
         low, high, some = self._low, self._high, self._by_decades
         ends = np.log(np.where(some, low, 1.0)), np.log(np.where(some, high, 1.0))
         decades = np.exp(ends[0] + unit * (ends[1] - ends[0]))
-        found: Vector = np.clip(np.where(some, decades, low + unit * (high - low)), low, high)
-        return found
+        coordinates: Vector = np.clip(np.where(some, decades, low + unit * (high - low)), low, high)
+        return coordinates
 
     def shares(self, q: Vector) -> Vector:
         """Where coordinates lie in the ranges, from 0 to 1."""
@@ -116,8 +116,8 @@ class Ranges:
         ends = np.where(some, low, 1.0), np.where(some, high, 1.0)
         decades = np.log(floor / ends[0]) / np.where(some, np.log(ends[1] / ends[0]), 1.0)
         width = np.where(high > low, high - low, 1.0)
-        found: Vector = np.where(some, decades, (q - low) / width)
-        return found
+        shares: Vector = np.where(some, decades, (q - low) / width)
+        return shares
 
     def distance(self, a: Vector, b: Vector) -> float:
         """The largest difference of the shares."""

@@ -19,7 +19,7 @@ def genetic(problem: OptimisationProblem, start: Vector, stop: Stop) -> SearchEn
 
     box = box_around(problem.unknowns, start)
     problem.at(start)
-    found = minimize(
+    result = minimize(
         single_objective(problem, box),
         GA(
             pop_size=stop.population,
@@ -30,15 +30,15 @@ def genetic(problem: OptimisationProblem, start: Vector, stop: Stop) -> SearchEn
         seed=stop.seed,
         verbose=False,
     )
-    told = "all generations were bred"
+    message = "all generations were bred"
     edge = problem.best and beside_edge(problem.unknowns, box, problem.best.point.q)
     if edge:
-        told += f"; the best is at the edge of where it looked: set bounds on {', '.join(edge)}"
-    return SearchEnd("iteration limit", told, int(found.algorithm.n_iter))
+        message += f"; the best is at the edge of where it looked: set bounds on {', '.join(edge)}"
+    return SearchEnd("iteration limit", message, int(result.algorithm.n_iter))
 
 
 def first_generation(box: Box, start: Vector, stop: Stop) -> Vector:
     """Shares of the box: the start, and others drawn."""
-    found = np.random.default_rng(stop.seed).random((stop.population, len(start)))
-    found[0] = np.clip(box.unit(start), 0, 1)
-    return found
+    generation = np.random.default_rng(stop.seed).random((stop.population, len(start)))
+    generation[0] = np.clip(box.unit(start), 0, 1)
+    return generation

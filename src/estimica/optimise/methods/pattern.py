@@ -21,12 +21,12 @@ def pattern(problem: OptimisationProblem, start: Vector, stop: Stop) -> SearchEn
     first = problem.at(start)
     assert first is not None
     require_no_limits("pattern", len(first.limits) + len(first.equalities))
-    found = minimize(
+    result = minimize(
         single_objective(problem, box),
         PatternSearch(x0=box.unit(start), init_delta=FIRST_STEP),
         ("n_eval", 100 * stop.max_iterations),
         seed=stop.seed,
         verbose=False,
     )
-    made = int(found.algorithm.n_iter)
-    return SearchEnd("converged", "no step along any tuner lowers the criteria", made)
+    iterations = int(result.algorithm.n_iter)
+    return SearchEnd("converged", "no step along any tuner lowers the criteria", iterations)

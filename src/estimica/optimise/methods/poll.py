@@ -62,19 +62,19 @@ class Polling:
                 self._gains_at(length)
 
     def _gains_at(self, length: float) -> bool:
-        found = False
+        gained = False
         while self._stepped(length):
-            found = True
-        return found
+            gained = True
+        return gained
 
     def _stepped(self, length: float) -> bool:
         """Whether any direction has gained, as long as there is leave to go on."""
-        found = False
+        gained = False
         for direction in _directions(len(self.problem.unknowns), self.how.frames, self._rng):
             step = length
             while self._tried(step * direction):
-                found, step = True, 2 * step
-        return found and self.problem.evaluations < self._end
+                gained, step = True, 2 * step
+        return gained and self.problem.evaluations < self._end
 
     def _tried(self, step: Vector) -> bool:
         """Whether a step gains; then it is made."""
@@ -108,8 +108,8 @@ def _directions(n: int, frames: int, rng: np.random.Generator) -> Iterator[Vecto
 def _turned(n: int, rng: np.random.Generator) -> Vector:
     """Orthogonal directions, turned by chance; their largest part is 1."""
     frame, _ = np.linalg.qr(rng.normal(size=(n, n)))
-    found: Vector = frame / np.abs(frame).max(axis=1, keepdims=True)
-    return found
+    directions: Vector = frame / np.abs(frame).max(axis=1, keepdims=True)
+    return directions
 
 
 def sizes(unknowns: Unknowns, q: Vector) -> Vector:
@@ -118,5 +118,5 @@ def sizes(unknowns: Unknowns, q: Vector) -> Vector:
     free = np.where(np.isfinite(width), width, 1.0)
     own = np.where(np.abs(q) > 0, np.abs(q), free)
     logarithmic = np.array([u.log for u in unknowns.items], bool)
-    found: Vector = np.minimum(np.where(logarithmic, 1.0, own), np.where(width > 0, width, np.inf))
-    return found
+    size: Vector = np.minimum(np.where(logarithmic, 1.0, own), np.where(width > 0, width, np.inf))
+    return size

@@ -27,8 +27,8 @@ def library() -> ModuleType:
             "O021", "this method needs pymoo; install it with: pip install 'estimica[optimise]'"
         ) from None
     Config.warnings["not_compiled"] = False
-    found: ModuleType = pymoo
-    return found
+    module: ModuleType = pymoo
+    return module
 
 
 def single_objective(problem: OptimisationProblem, box: Box) -> Any:
@@ -62,10 +62,10 @@ def _problem(
 
         def _evaluate(self, x: Vector, out: dict[str, Any], *_: Any, **__: Any) -> None:
             rows = np.atleast_2d(np.asarray(x, float))
-            found = problem.at_all([box.coordinates(row) for row in rows])
+            evaluations = problem.at_all([box.coordinates(row) for row in rows])
             out["F"] = np.full((len(rows), count), WALL)
             out["G"] = np.full((len(rows), limited), WALL)
-            for k, terms in enumerate(found):
+            for k, terms in enumerate(evaluations):
                 if terms is not None:
                     out["F"][k] = objectives(terms)
                     out["G"][k] = np.concatenate([terms.limits, np.abs(terms.equalities) - SLACK])

@@ -25,7 +25,7 @@ def quasi_newton(problem: OptimisationProblem, start: Vector, stop: Stop) -> Sea
             return float(wall.height(last)[0]), problem.cost_slope(wall.last)
         return problem.cost(terms), problem.cost_slope(terms)
 
-    found = minimize(
+    result = minimize(
         cost,
         start,
         jac=True,
@@ -38,8 +38,8 @@ def quasi_newton(problem: OptimisationProblem, start: Vector, stop: Stop) -> Sea
             "gtol": stop.tolerance,
         },
     )
-    if found.success:
-        return SearchEnd("converged", "the slope is zero within the tolerance", int(found.nit))
-    if "LIMIT" in str(found.message).upper():
-        return SearchEnd("iteration limit", "the most iterations were made", int(found.nit))
-    return SearchEnd("stalled", "no step lowers the criteria: they may jump here", int(found.nit))
+    if result.success:
+        return SearchEnd("converged", "the slope is zero within the tolerance", int(result.nit))
+    if "LIMIT" in str(result.message).upper():
+        return SearchEnd("iteration limit", "the most iterations were made", int(result.nit))
+    return SearchEnd("stalled", "no step lowers the criteria: they may jump here", int(result.nit))

@@ -53,21 +53,21 @@ def linear_models(
     def objective(x: Vector) -> float:
         if bounded:
             return float(x[-1])
-        found = terms(x)
-        if found is None:
+        design = terms(x)
+        if design is None:
             return float(wall.height(np.array([problem.cost(wall.last)]))[0])
-        return problem.cost(found)
+        return problem.cost(design)
 
     def limits(x: Vector) -> Vector:
-        found = terms(x)
-        if found is None:
+        design = terms(x)
+        if design is None:
             return -wall.height(_limits(wall.last, float(x[-1]), bounded))
-        return -_limits(found, float(x[-1]), bounded)
+        return -_limits(design, float(x[-1]), bounded)
 
     constraints = []
     if bounded or len(first.limits) or len(first.equalities):
         constraints.append({"type": "ineq", "fun": limits})
-    found = minimize(
+    result = minimize(
         objective,
         begun,
         method="COBYLA",
@@ -76,12 +76,12 @@ def linear_models(
         tol=stop.tolerance,
         options={"rhobeg": first_step, "maxiter": 100 * stop.max_iterations},
     )
-    made = int(getattr(found, "nfev", 0))
-    if found.success:
-        return SearchEnd("converged", "the simplex has shrunk to the tolerance", made)
+    tried = int(getattr(result, "nfev", 0))
+    if result.success:
+        return SearchEnd("converged", "the simplex has shrunk to the tolerance", tried)
     if problem.best is not None and problem.best.violation > FEASIBLE:
-        return SearchEnd("stalled", "no design within the limits was found from this start", made)
-    return SearchEnd("iteration limit", "the most designs were tried", made)
+        return SearchEnd("stalled", "no design within the limits was found from this start", tried)
+    return SearchEnd("iteration limit", "the most designs were tried", tried)
 
 
 def _limits(terms: Evaluation, alpha: float, bounded: bool) -> Vector:

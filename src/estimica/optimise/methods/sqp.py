@@ -78,10 +78,10 @@ def _rounds(
     for _ in range(FRESH_STARTS):
         before = problem.own_cost
         try:
-            ended, made = _once(problem, q, stop, left)
+            ended, iterations_made = _once(problem, q, stop, left)
         except SearchStalled as rested:
             return SearchEnd(rested.status, rested.message), used
-        used, left = used + made, left - made
+        used, left = used + iterations_made, left - iterations_made
         gained = before - problem.own_cost
         if ended.status != "stalled" or left <= 0 or problem.own is None:
             break
@@ -100,7 +100,7 @@ def _once(
     elastic: bool = False,
 ) -> tuple[SearchEnd, int]:
     form = _Form(problem, start, elastic)
-    found = minimize(
+    result = minimize(
         form.objective,
         form.start,
         jac=form.objective_slope,
@@ -109,8 +109,8 @@ def _once(
         method="SLSQP",
         options={"ftol": stop.tolerance, "maxiter": iterations},
     )
-    status, message = _ENDED.get(int(found.status), _ENDED[8])
-    return SearchEnd(status, message), int(found.nit)
+    status, message = _ENDED.get(int(result.status), _ENDED[8])
+    return SearchEnd(status, message), int(result.nit)
 
 
 class _Form:
@@ -163,9 +163,9 @@ class _Form:
     def constraints(self) -> list[dict[str, Any]]:
         """SLSQP wants what is at least zero."""
         first = self._all(self.start)
-        found: list[dict[str, Any]] = []
+        constraints: list[dict[str, Any]] = []
         if len(first.at_most):
-            found.append(
+            constraints.append(
                 {
                     "type": "ineq",
                     "fun": lambda x: -self._all(x).at_most,
@@ -173,31 +173,31 @@ class _Form:
                 }
             )
         if len(first.equal):
-            found.append(
+            constraints.append(
                 {
                     "type": "eq",
                     "fun": lambda x: self._all(x).equal,
                     "jac": lambda x: self._all(x).equal_slopes,
                 }
             )
-        return found
+        return constraints
 
     def _all(self, x: Vector) -> ConstraintValues:
         if self._last is not None and np.array_equal(x, self._last[0]):
             return self._last[1]
         terms = self._terms(x)
         alpha = float(x[self.n]) if self.bounded else None
-        found = constraint_values(terms or self.wall.last, alpha)
+        values = constraint_values(terms or self.wall.last, alpha)
         if terms is None:
-            found = replace(
-                found,
-                at_most=self.wall.height(found.at_most),
-                equal=self.wall.height(found.equal),
+            values = replace(
+                values,
+                at_most=self.wall.height(values.at_most),
+                equal=self.wall.height(values.equal),
             )
         if self.elastic:
-            found = eased(found, float(x[-1]))
-        self._last = x.copy(), found
-        return found
+            values = eased(values, float(x[-1]))
+        self._last = x.copy(), values
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,21 +242,21 @@ def _at_most(
         slopes, rates = point.weighted_slopes[k : k + 1], np.full(1, -1.0)
     else:
         demand = point.places[k].demand
-        found = kept.below(level * demand, demand)
+        constraint = kept.below(level * demand, demand)
         assert point.factors is not None
-        values, slopes = found.values, found.slopes * point.factors
-        rates = found.rates * demand
+        values, slopes = constraint.values, constraint.slopes * point.factors
+        rates = constraint.rates * demand
     if by_level is None:
         return values, slopes
     return values, np.hstack([slopes, by_level * rates[:, None]])
 
 
-def eased(found: ConstraintValues, by: float) -> ConstraintValues:
+def eased(constraints: ConstraintValues, by: float) -> ConstraintValues:
     """The same with limits that may be exceeded by so many demands, which is one more variable."""
-    column = -found.limited[:, None]
+    column = -constraints.limited[:, None]
     return replace(
-        found,
-        at_most=found.at_most - by * found.limited,
-        at_most_slopes=np.hstack([found.at_most_slopes, column]),
-        equal_slopes=np.hstack([found.equal_slopes, np.zeros((len(found.equal), 1))]),
+        constraints,
+        at_most=constraints.at_most - by * constraints.limited,
+        at_most_slopes=np.hstack([constraints.at_most_slopes, column]),
+        equal_slopes=np.hstack([constraints.equal_slopes, np.zeros((len(constraints.equal), 1))]),
     )

@@ -93,11 +93,11 @@ class Verification:
         self._last = ended
         for attempt in range(ROUNDS):
             try:
-                told = self._round(attempt)
+                conclusion = self._round(attempt)
             except TunerDiverged as away:
-                told, self._last = None, SearchEnd("away", away.message)
-            if told is not None:
-                return self._told(*told)
+                conclusion, self._last = None, SearchEnd("away", away.message)
+            if conclusion is not None:
+                return self._told(*conclusion)
         still = f"the criteria still gained in the last of {ROUNDS} rounds; begin at this design"
         return self._told("iteration limit", still)
 
@@ -171,8 +171,8 @@ class Verification:
         if self._last.status == "stalled" and not self.nature.kinked:
             return "stalled", self._last.message
         long, short = 100 * how.lengths[0], 100 * how.lengths[-1]
-        told = f"no design around it is better, steps of {long:g} % to {short:g} % were tried"
-        return "converged", told
+        message = f"no design around it is better, steps of {long:g} % to {short:g} % were tried"
+        return "converged", message
 
     def _told(self, status: str, message: str) -> SearchEnd:
         return SearchEnd(status, message, self.iterations)

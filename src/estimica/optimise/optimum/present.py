@@ -36,31 +36,33 @@ _SEARCH = (
 )
 
 
-def tables(found: Optimised) -> tuple[Table, ...]:
+def tables(optimised: Optimised) -> tuple[Table, ...]:
     """The tuners, then the criteria."""
-    return tuner_table(found), criteria_table(found)
+    return tuner_table(optimised), criteria_table(optimised)
 
 
-def tuner_table(found: Optimised) -> Table:
+def tuner_table(optimised: Optimised) -> Table:
     """The tuners, before and after."""
     rows = []
-    for u, v in zip(found.unknowns.items, found.best.tuners, strict=True):
+    for u, v in zip(optimised.unknowns.items, optimised.best.tuners, strict=True):
         note = {-1: "at its lower bound", 1: "at its upper bound"}.get(at_bound(u, float(v)), "")
         rows.append((name_with_unit(u.name, u.unit), u.start, float(v), note))
-    o = found.outcome
-    told = (
-        f"{status_line(o.status, o.message)}. {_verdict(found)} {found.evaluations} designs were "
-        f"simulated with method {found.settings.method}."
+    o = optimised.outcome
+    text = (
+        f"{status_line(o.status, o.message)}. {_verdict(optimised)} "
+        f"{optimised.evaluations} designs were simulated with method {optimised.settings.method}."
     )
-    return Table(("tuner", "start", "best", ""), tuple(rows), f"Design of {found.study.name}", told)
+    return Table(
+        ("tuner", "start", "best", ""), tuple(rows), f"Design of {optimised.study.name}", text
+    )
 
 
-def _verdict(found: Optimised) -> str:
-    if found.outcome.status == "unbounded":
+def _verdict(optimised: Optimised) -> str:
+    if optimised.outcome.status == "unbounded":
         return "There is no best design."
-    if found.satisfied:
-        return f"All demands are satisfied: the largest criterion/demand is {found.alpha:.4g}."
-    missed = [_missed(s) for s in found.best.scores if not s.holds()]
+    if optimised.satisfied:
+        return f"All demands are satisfied: the largest criterion/demand is {optimised.alpha:.4g}."
+    missed = [_missed(s) for s in optimised.best.scores if not s.holds()]
     shown = ", ".join(missed[:4]) + (", …" if len(missed) > 4 else "")
     return f"Not satisfied: {shown}."
 
@@ -74,7 +76,7 @@ def _missed(score: Score) -> str:
     return f"{score.place.label} (criterion/demand {score.weighted:.4g})"
 
 
-def criteria_table(found: Optimised) -> Table:
+def criteria_table(optimised: Optimised) -> Table:
     """The criteria, before and after; weighted is value/demand."""
     rows = [
         (
@@ -88,40 +90,40 @@ def criteria_table(found: Optimised) -> Table:
             after.weighted_cell,
         )
         for p, before, after in zip(
-            found.best.places, found.start.scores, found.best.scores, strict=True
+            optimised.best.places, optimised.start.scores, optimised.best.scores, strict=True
         )
     ]
     columns = (
         "case", "criterion", "", "demand", "before", "after", "before/demand", "after/demand",
     )  # fmt: skip
-    said = [_measured(found), _gradients(found)]
-    return Table(columns, tuple(rows), "Criteria", " ".join(t for t in said if t))
+    notes = [_measured(optimised), _gradients(optimised)]
+    return Table(columns, tuple(rows), "Criteria", " ".join(t for t in notes if t))
 
 
-def _gradients(found: Optimised) -> str:
-    if not found.differenced:
+def _gradients(optimised: Optimised) -> str:
+    if not optimised.differenced:
         return ""
-    return f"Gradients by differences, not exact: {', '.join(found.differenced)}."
+    return f"Gradients by differences, not exact: {', '.join(optimised.differenced)}."
 
 
-def _measured(found: Optimised) -> str:
-    robust = found.settings.robust
-    if robust is None or not found.scenarios:
+def _measured(optimised: Optimised) -> str:
+    robust = optimised.settings.robust
+    if robust is None or not optimised.scenarios:
         return ""
     what = {
         "worst": "the worst",
         "mean": "the mean",
         "quantile": f"the mean beyond the {100 * robust.quantile:g} % quantile",
     }[robust.measure]
-    return f"Of {len(found.scenarios)} scenarios {what} counts."
+    return f"Of {len(optimised.scenarios)} scenarios {what} counts."
 
 
-def scenario_table(found: Optimised) -> Table:
+def scenario_table(optimised: Optimised) -> Table:
     """How the criteria scatter over the scenarios of a robust design."""
     rows = []
-    for k, p in enumerate(found.best.places):
-        before, after = (scenario_column(d, k) for d in (found.start, found.best))
-        held = [point.scores[k].holds() for point in found.best.scenarios]
+    for k, p in enumerate(optimised.best.places):
+        before, after = (scenario_column(d, k) for d in (optimised.start, optimised.best))
+        held = [point.scores[k].holds() for point in optimised.best.scenarios]
         rows.append(
             (
                 p.case or "design",
@@ -145,10 +147,11 @@ def scenario_table(found: Optimised) -> Table:
         "share satisfied",
     )
     notes = [
-        scenario_column(found.best, k).note("scenarios") for k in range(len(found.best.places))
+        scenario_column(optimised.best, k).note("scenarios")
+        for k in range(len(optimised.best.places))
     ]
-    told = " ".join(f"{note} after the search." for note in notes if note)
-    return Table(columns, tuple(rows), "Scenarios", told)
+    text = " ".join(f"{note} after the search." for note in notes if note)
+    return Table(columns, tuple(rows), "Scenarios", text)
 
 
 def scenario_column(design: DesignPoint, k: int) -> CensoredColumn:
@@ -159,29 +162,29 @@ def scenario_column(design: DesignPoint, k: int) -> CensoredColumn:
     return CensoredColumn(design.places[k], values, np.where(np.isnan(values), least, np.nan))
 
 
-def _scenarios_text(found: Optimised) -> str:
+def _scenarios_text(optimised: Optimised) -> str:
     ends = {}
-    for name in found.scenarios[0]:
-        values = [s[name] for s in found.scenarios]
+    for name in optimised.scenarios[0]:
+        values = [s[name] for s in optimised.scenarios]
         ends[name] = f"{name} from {min(values):.4g} to {max(values):.4g}"
-    return f"{len(found.scenarios)} scenarios: {', '.join(ends.values())}."
+    return f"{len(optimised.scenarios)} scenarios: {', '.join(ends.values())}."
 
 
-def picture(found: Optimised, kind: str = "", names: Sequence[str] = ()) -> Curves:
+def picture(optimised: Optimised, kind: str = "", names: Sequence[str] = ()) -> Curves:
     """How the weighted criteria came down."""
-    return progress_curves(found)
+    return progress_curves(optimised)
 
 
-def progress_curves(found: Optimised) -> Curves:
+def progress_curves(optimised: Optimised) -> Curves:
     """The weighted criteria of each design that was better than all before it."""
-    if not found.iterates:
+    if not optimised.iterates:
         return Curves((), "No design was better than the start")
-    counts = np.array([i.evaluation for i in found.iterates], float)
-    points = [i.point for i in found.iterates]
+    counts = np.array([i.evaluation for i in optimised.iterates], float)
+    points = [i.point for i in optimised.iterates]
     least = np.array([p.weighted_least for p in points])
     open_ = ~np.array([p.reached for p in points])
     curves = []
-    for k, p in enumerate(found.best.places):
+    for k, p in enumerate(optimised.best.places):
         if p.role != "watch":
             known = np.where(open_[:, k], np.nan, least[:, k])
             curves.append(Curve(p.label, counts, known, marked=True, stepped=True, colour=k))
@@ -194,73 +197,129 @@ def progress_curves(found: Optimised) -> Curves:
     return Curves((panel,), "How the criteria came down", "design", panel_height=320, whole=True)
 
 
-def tuner_curves(found: Optimised) -> Curves:
+def tuner_curves(optimised: Optimised) -> Curves:
     """The tuners of the same designs."""
-    counts = np.array([i.evaluation for i in found.iterates], float)
-    values = np.array([i.point.tuners for i in found.iterates])
+    counts = np.array([i.evaluation for i in optimised.iterates], float)
+    values = np.array([i.point.tuners for i in optimised.iterates])
     panels = tuple(
         Panel(name_with_unit(u.name, u.unit), (Curve(u.name, counts, values[:, k], marked=True),))
-        for k, u in enumerate(found.unknowns.items)
+        for k, u in enumerate(optimised.unknowns.items)
     )
     return Curves(panels, "The tuners on the way", "design", whole=True)
 
 
-def page(found: Optimised) -> Page:
+def page(optimised: Optimised) -> Page:
     """The page of `estimica optimise --report`."""
     sections = [
-        Section("Tuners", "", (tuner_table(found),)),
+        Section("Tuners", "", (tuner_table(optimised),)),
         Section(
             "Criteria",
             "Each criterion is divided by its demand, the value that satisfies; at most 1 is good.",
-            (criteria_table(found),),
+            (criteria_table(optimised),),
         ),
     ]
-    if found.iterates:
-        shown = (progress_curves(found), tuner_curves(found))
-        sections.append(Section("The search", _SEARCH, shown))
-    if found.scenarios:
-        sections.append(Section("Scenarios", _scenarios_text(found), (scenario_table(found),)))
-    drawn = found.indicators()
+    if optimised.iterates:
+        curves = (progress_curves(optimised), tuner_curves(optimised))
+        sections.append(Section("The search", _SEARCH, curves))
+    if optimised.scenarios:
+        sections.append(
+            Section("Scenarios", _scenarios_text(optimised), (scenario_table(optimised),))
+        )
+    drawn = optimised.indicators()
     if drawn:
-        told = "Dashed: before. Solid: after."
-        sections.append(Section("Indicators", told, tuple(drawn)))
-    sections += added_sections("optimise", found)
-    if found.failures:
+        text = "Dashed: before. Solid: after."
+        sections.append(Section("Indicators", text, tuple(drawn)))
+    sections += added_sections("optimise", optimised)
+    if optimised.failures:
         rows = tuple(
             (f.case, f.message, ", ".join(f"{n} = {v:.6g}" for n, v in f.values.items()))
-            for f in found.failures[:20]
+            for f in optimised.failures[:20]
         )
         failed = Table(("case", "what happened", "tuners"), rows)
-        told = f"{len(found.failures)} designs could not be simulated; the search stepped back."
-        sections.append(Section("Designs that failed", told, (failed,)))
-    made = Page(f"Design of {found.study.name}", tuple(sections))
-    first = (study_summary(found.study, "optimise"), Section(ANSWER, _answer(found)))
-    seed = found.settings.seed
-    return with_reproduction(made, "optimise", found.study, first=first, seed=seed, run=found.run)
+        text = f"{len(optimised.failures)} designs could not be simulated; the search stepped back."
+        sections.append(Section("Designs that failed", text, (failed,)))
+    made = Page(f"Design of {optimised.study.name}", tuple(sections))
+    first = (study_summary(optimised.study, "optimise"), Section(ANSWER, _answer(optimised)))
+    seed = optimised.settings.seed
+    return with_reproduction(
+        made, "optimise", optimised.study, first=first, seed=seed, run=optimised.run
+    )
 
 
-def _answer(found: Optimised) -> str:
-    said = status_line(found.outcome.status, found.outcome.message)
-    words = [f"{said[:1].upper()}{said[1:]}."]
-    met = found.satisfied and found.outcome.status != "unbounded"
-    words.append("All demands are met." if met else _verdict(found))
-    if np.isfinite(found.alpha):
-        first = f"it was {found.start.largest:.4g}"
-        if np.isnan(found.start.largest):
-            open_ = [s for s in found.start.scores if not s.reached and s.place.role == "minimise"]
+def _answer(optimised: Optimised) -> str:
+    status = status_line(optimised.outcome.status, optimised.outcome.message)
+    words = [f"{status[:1].upper()}{status[1:]}."]
+    met = optimised.satisfied and optimised.outcome.status != "unbounded"
+    words.append("All demands are met." if met else _verdict(optimised))
+    if np.isfinite(optimised.alpha):
+        first = f"it was {optimised.start.largest:.4g}"
+        if np.isnan(optimised.start.largest):
+            open_ = [
+                s for s in optimised.start.scores if not s.reached and s.place.role == "minimise"
+            ]
             first = ", ".join(f"{s.place.label} was {s.place.open_word}" for s in open_)
         words.append(
-            f"The largest criterion is {found.alpha:.4g} of its demand; at the start {first}."
+            f"The largest criterion is {optimised.alpha:.4g} of its demand; at the start {first}."
         )
-    rows = zip(found.unknowns.items, found.best.tuners, strict=True)
+    rows = zip(optimised.unknowns.items, optimised.best.tuners, strict=True)
     words.append("Tuners: " + ", ".join(f"{u.name} = {v:.5g}" for u, v in rows) + ".")
     return " ".join(words)
 
 
-def as_object(found: Optimised) -> dict[str, object]:
+def as_object(optimised: Optimised) -> dict[str, object]:
     """Tuners, criteria by case, the aggregate, and what it cost."""
+    plain = finite(
+        {
+            "command": "optimise",
+            "run": optimised.run,
+            "study": optimised.study.name,
+            "outcome": {"status": optimised.outcome.status, "message": optimised.outcome.message},
+            "method": optimised.settings.method,
+            "tuners": _tuners(optimised),
+            "criteria": _criteria(optimised),
+            "aggregate": {
+                "kind": optimised.settings.aggregate,
+                "value": optimised.aggregate,
+                "at_least": optimised.aggregate_at_least,
+                "largest": optimised.alpha,
+                "largest_at_least": optimised.best.largest_at_least,
+                "satisfied": optimised.satisfied,
+            },
+            "iterations": _iterates(optimised),
+            "scenarios": _scenarios(optimised),
+            "evaluations": {
+                "designs": optimised.evaluations,
+                "simulations": optimised.simulations,
+                "failed": len(optimised.failures),
+                "iterations": optimised.iterations,
+            },
+            "failures": [
+                {"case": f.case, "message": f.message, "tuners": dict(f.values)}
+                for f in optimised.failures[:20]
+            ],
+            "seconds": optimised.seconds,
+        }
+    )
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _tuners(optimised: Optimised) -> dict[str, object]:
+    return {
+        str(name): {
+            "value": row["value"],
+            "start": row["start"],
+            "at_bound": row["at_bound"],
+            "unit": row["unit"],
+        }
+        for name, row in optimised.tuners.iterrows()
+    }
+
+
+def _criteria(optimised: Optimised) -> dict[str, dict[str, object]]:
+    """Every criterion by case, before and after."""
     criteria: dict[str, dict[str, object]] = {}
-    for before, after in zip(found.start.scores, found.best.scores, strict=True):
+    for before, after in zip(optimised.start.scores, optimised.best.scores, strict=True):
         place = after.place
         criteria.setdefault(place.case or "design", {})[place.criterion.name] = {
             "value": after.value,
@@ -274,64 +333,27 @@ def as_object(found: Optimised) -> dict[str, object]:
             "role": place.role,
             "kind": place.criterion.kind,
             "unit": place.criterion.unit,
-            "gradient": "differences" if place.label in found.differenced else "exact",
+            "gradient": "differences" if place.label in optimised.differenced else "exact",
         }
-    tuners = {
-        str(name): {
-            "value": row["value"],
-            "start": row["start"],
-            "at_bound": row["at_bound"],
-            "unit": row["unit"],
-        }
-        for name, row in found.tuners.iterrows()
-    }
-    names = [u.name for u in found.unknowns.items]
-    plain = finite(
+    return criteria
+
+
+def _iterates(optimised: Optimised) -> list[dict[str, object]]:
+    """The designs that were better than all before them."""
+    names = [u.name for u in optimised.unknowns.items]
+    return [
         {
-            "command": "optimise",
-            "run": found.run,
-            "study": found.study.name,
-            "outcome": {"status": found.outcome.status, "message": found.outcome.message},
-            "method": found.settings.method,
-            "tuners": tuners,
-            "criteria": criteria,
-            "aggregate": {
-                "kind": found.settings.aggregate,
-                "value": found.aggregate,
-                "at_least": found.aggregate_at_least,
-                "largest": found.alpha,
-                "largest_at_least": found.best.largest_at_least,
-                "satisfied": found.satisfied,
-            },
-            "iterations": [
-                {
-                    "evaluation": i.evaluation,
-                    "cost": i.cost,
-                    "violation": i.violation,
-                    "not_reached": [s.place.label for s in i.point.scores if not s.reached],
-                    "tuners": dict(zip(names, map(float, i.point.tuners), strict=True)),
-                }
-                for i in found.iterates
-            ],
-            "scenarios": _scenarios(found),
-            "evaluations": {
-                "designs": found.evaluations,
-                "simulations": found.simulations,
-                "failed": len(found.failures),
-                "iterations": found.iterations,
-            },
-            "failures": [
-                {"case": f.case, "message": f.message, "tuners": dict(f.values)}
-                for f in found.failures[:20]
-            ],
-            "seconds": found.seconds,
+            "evaluation": i.evaluation,
+            "cost": i.cost,
+            "violation": i.violation,
+            "not_reached": [s.place.label for s in i.point.scores if not s.reached],
+            "tuners": dict(zip(names, map(float, i.point.tuners), strict=True)),
         }
-    )
-    assert isinstance(plain, dict)
-    return plain
+        for i in optimised.iterates
+    ]
 
 
-def _scenarios(found: Optimised) -> list[dict[str, object]]:
+def _scenarios(optimised: Optimised) -> list[dict[str, object]]:
     """The uncertain values of each scenario, and the criteria of the best design there."""
     return [
         {
@@ -339,5 +361,5 @@ def _scenarios(found: Optimised) -> list[dict[str, object]]:
             "criteria": {s.place.label: s.value for s in point.scores},
             "at_least": {s.place.label: s.at_least for s in point.scores if not s.reached},
         }
-        for values, point in zip(found.scenarios, found.best.scenarios, strict=True)
+        for values, point in zip(optimised.scenarios, optimised.best.scenarios, strict=True)
     ]

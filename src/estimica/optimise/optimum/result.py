@@ -178,18 +178,18 @@ def at_bound(unknown: Unknown, value: float) -> int:
     return -1 if value <= unknown.min + near else 1 if value >= unknown.max - near else 0
 
 
-def write_design(found: Optimised, path: str | PathLike[str]) -> Path:
+def write_design(optimised: Optimised, path: str | PathLike[str]) -> Path:
     """What was found, before and after, as CSV."""
     with atomic_replacement(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(_rows(found))
+        csv.writer(file).writerows(_rows(optimised))
     return Path(path)
 
 
-def _rows(found: Optimised) -> Iterator[tuple[object, ...]]:
+def _rows(optimised: Optimised) -> Iterator[tuple[object, ...]]:
     yield ("what", "case", "name", "before", "after", "demand", "unit")
-    for u, value in zip(found.unknowns.items, found.best.tuners, strict=True):
+    for u, value in zip(optimised.unknowns.items, optimised.best.tuners, strict=True):
         yield ("tuner", "", u.name, repr(u.start), repr(float(value)), "", u.unit)
-    for before, after in zip(found.start.scores, found.best.scores, strict=True):
+    for before, after in zip(optimised.start.scores, optimised.best.scores, strict=True):
         p = after.place
         cells = _cell(before), _cell(after)
         yield ("criterion", p.case, p.criterion.name, *cells, p.demand, p.criterion.unit)
@@ -200,18 +200,18 @@ def _cell(score: Score) -> str:
     return f">{score.at_least!r}" if score.value is None else repr(score.value)
 
 
-def _largest(found: Optimised) -> str:
-    if math.isfinite(found.alpha):
-        return f"largest criterion/demand {found.alpha:.6g}"
-    open_ = [s for s in found.best.scores if not s.reached]
+def _largest(optimised: Optimised) -> str:
+    if math.isfinite(optimised.alpha):
+        return f"largest criterion/demand {optimised.alpha:.6g}"
+    open_ = [s for s in optimised.best.scores if not s.reached]
     return ", ".join(f"{s.place.label} {s.place.open_word}" for s in open_)
 
 
 def write_designed_model(
-    found: Optimised, path: str | PathLike[str], name: str | None = None
+    optimised: Optimised, path: str | PathLike[str], name: str | None = None
 ) -> Path:
     """A Modelica class that extends the model with the best tuners."""
-    model = found.study.bare
+    model = optimised.study.bare
     if not isinstance(model, ModelicaModel):
         raise DesignError(
             "O087", f"model '{model.name}' has no Modelica source that can be extended"
@@ -220,15 +220,15 @@ def write_designed_model(
         require_class_name(name)
     last = model.name.rpartition(".")[2]
     chosen = name or f"Tuned{last[:1].upper()}{last[1:]}"
-    links, _, held = parameter_map_of(found.study)
-    values, _ = links.at(found.best.tuners)
+    links, _, held = parameter_map_of(optimised.study)
+    values, _ = links.at(optimised.best.tuners)
     known = {q.name for q in model.quantities()}
     own = dict(zip(links.parameters, map(float, values), strict=True))
     tuned = {n: v for n, v in {**own, **held}.items() if n in known}
-    said = [
-        f"Tuned by estimica {version('estimica')} on {date.today()}: study '{found.study.name}', "
-        f"{_largest(found)}, {found.outcome.status}.",
+    comments = [
+        f"Tuned by estimica {version('estimica')} on {date.today()}: "
+        f"study '{optimised.study.name}', {_largest(optimised)}, {optimised.outcome.status}.",
         f"Load it together with {model.name}. Values that cases set are left out.",
     ]
-    text = extended(model, chosen, tuned, "tuned values", said)
+    text = extended(model, chosen, tuned, "tuned values", comments)
     return write_text(path, text)

@@ -45,7 +45,7 @@ class EpsilonSearch:
         self._noted = run.checkpoints()
         self._solved = 0
         self._begun = perf_counter()
-        self.found: list[DesignPoint] = []
+        self.points: list[DesignPoint] = []
         self.failures: list[FailedDesign] = []
         self.evaluations = 0
 
@@ -65,26 +65,26 @@ class EpsilonSearch:
             return  # there is no design within the limits to go on from
         ends = self._ends(alone, tell, planned)
         middle = self._solve(names, {}, starts[0])  # all at once
-        self.found = [*ends, *([middle] if middle is not None else [])]
+        self.points = [*ends, *([middle] if middle is not None else [])]
         low, high = _range(ends, names)
         shares = np.arange(1, per_axis + 1) / (per_axis + 1)
         for share in product(shares, repeat=len(names) - 1):
-            asked = low[1:] + np.array(share) * (high - low)[1:]
-            limits = {n: max(float(v), LEAST) for n, v in zip(names[1:], asked, strict=True)}
-            point = self._solve(names[:1], limits, self._nearest(asked, high - low))
+            levels = low[1:] + np.array(share) * (high - low)[1:]
+            limits = {n: max(float(v), LEAST) for n, v in zip(names[1:], levels, strict=True)}
+            point = self._solve(names[:1], limits, self._nearest(levels, high - low))
             if point is not None:
-                self.found.append(point)
+                self.points.append(point)
             tell(min(self._solved / planned, 1.0))
 
     def _alone(self, name: str, starts: Sequence[Vector]) -> DesignPoint | None:
         """Where one criterion is least, of all starts."""
-        found: list[DesignPoint] = []
+        points: list[DesignPoint] = []
         for k, q in enumerate(starts):
             if k and isinstance(self._design.at(q, slopes=False), FailedDesign):
                 continue
             point = self._solve([name], {}, q, far=not k)
-            found += [point] if point is not None else []
-        return min(found, key=lambda p: float(largest_by_criterion(p, [name])[0]), default=None)
+            points += [point] if point is not None else []
+        return min(points, key=lambda p: float(largest_by_criterion(p, [name])[0]), default=None)
 
     def _ends(
         self, alone: Sequence[DesignPoint | None], tell: Callable[[float], None], planned: int
@@ -92,7 +92,7 @@ class EpsilonSearch:
         """Where one criterion is least, the others as small as they can be beside it."""
         known = [p for p in alone if p is not None]
         low, high = _range(known, self._names)
-        found = []
+        ends = []
         for k, (name, point) in enumerate(zip(self._names, alone, strict=True)):
             if point is None:
                 continue
@@ -100,9 +100,9 @@ class EpsilonSearch:
             width = float(high[k] - low[k]) or abs(own)
             limit = {name: max(own + BESIDE * width, LEAST)}
             others = [n for n in self._names if n != name]
-            found.append(self._solve(others, limit, point.q) or point)
+            ends.append(self._solve(others, limit, point.q) or point)
             tell(self._solved / planned)
-        return found
+        return ends
 
     def _nearest(self, limits: Vector, width: Vector) -> Vector:
         """The known design whose values are nearest to the limits."""
@@ -112,7 +112,7 @@ class EpsilonSearch:
             own = largest_by_criterion(point, self._names)[1:]
             return float(np.linalg.norm((own - limits) / size))
 
-        return min(self.found, key=distance).q
+        return min(self.points, key=distance).q
 
     def _solve(
         self, small: Sequence[str], limits: Mapping[str, float], start: Vector, *, far: bool = False
@@ -141,10 +141,10 @@ class EpsilonSearch:
             if nature.kinked or ended.status != "converged":
                 Verification(sqp, problem, stop, nature, far=far).confirmed(ended)
         except SearchStopped as enough:
-            told = enough.message
+            message = enough.message
             if most is not None and enough.status == "evaluation limit":
-                told = f"{self.evaluations + problem.evaluations} designs were simulated"
-            raise SearchStopped(enough.status, told) from None
+                message = f"{self.evaluations + problem.evaluations} designs were simulated"
+            raise SearchStopped(enough.status, message) from None
         finally:
             self.evaluations += problem.evaluations
             self.failures += problem.failures

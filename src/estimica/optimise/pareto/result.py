@@ -59,12 +59,12 @@ class Front(Result):
     @property
     def demands(self) -> tuple[float | None, ...]:
         """The demand of each criterion where it is the same in all cases."""
-        found: list[float | None] = []
+        demands: list[float | None] = []
         for name in self.criteria:
             criterion = next(c for c in self.study.active_criteria if c.name == name)
             demand = criterion.demand
-            found.append(float(demand) if isinstance(demand, (int, float)) else None)
-        return tuple(found)
+            demands.append(float(demand) if isinstance(demand, (int, float)) else None)
+        return tuple(demands)
 
     @property
     def values(self) -> Vector:
@@ -77,13 +77,13 @@ class Front(Result):
         """What the axes of the front are called."""
         units = {c.name: c.unit for c in self.study.active_criteria}
         several = len(self.study.active_cases) > 1
-        found = []
+        labels = []
         for name, demand in zip(self.criteria, self.demands, strict=True):
             label = (
                 show.name_with_unit(name, units[name]) if demand is not None else f"{name}/demand"
             )
-            found.append(f"{label}, worst case" if several else label)
-        return tuple(found)
+            labels.append(f"{label}, worst case" if several else label)
+        return tuple(labels)
 
     @property
     def knee(self) -> int | None:

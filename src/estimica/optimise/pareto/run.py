@@ -73,8 +73,8 @@ def pareto(
     """
     table = settings_of(study, settings)
     own = asdict(table.pareto or ParetoTable())
-    asked = {"criteria": tuple(criteria) or None, "method": method, "points": points}
-    given = own | {n: v for n, v in asked.items() if v is not None}
+    given_here = {"criteria": tuple(criteria) or None, "method": method, "points": points}
+    given = own | {n: v for n, v in given_here.items() if v is not None}
     table = settings_of(study, {**settings, "pareto": given})
     assert table.pareto is not None
     names = front_criteria(study, table.pareto.criteria)
@@ -96,42 +96,21 @@ def _searched(
 ) -> Front:
     begun = perf_counter()
     assert table.pareto is not None
-    collected: list[DesignPoint] = []
-    failures: list[FailedDesign] = []
-    outcome = search_outcome("done", "the whole front was searched")
-    spent = 0
+    search: EpsilonSearch | _GeneticFront
     if table.pareto.method == "epsilon":
-        epsilon = EpsilonSearch(design, names, table, run)
-
-        def tell(share: float) -> None:
-            if progress:
-                progress(FrontProgress(epsilon.evaluations, len(epsilon.found), share))
-
-        try:
-            epsilon.go(tell)
-        except SearchStopped as enough:
-            outcome = search_outcome(enough.status, enough.message)
-        except KeyboardInterrupt:
-            outcome = search_outcome("interrupted", "the front so far")
-        collected, failures, spent = epsilon.found, epsilon.failures, epsilon.evaluations
+        search = EpsilonSearch(design, names, table, run)
     else:
-        bred = _GeneticFront(design, names, table, many, progress)
-        try:
-            bred.go()
-        except SearchStopped as enough:
-            outcome = search_outcome(enough.status, enough.message)
-        except KeyboardInterrupt:
-            outcome = search_outcome("interrupted", "the front so far")
-        collected, failures = bred.found, bred.problem.failures
-        spent = bred.problem.evaluations
-    reached = [p for p in collected if reaches(p, names)]
-    left_out, collected = len(collected) - len(reached), reached
-    shares = np.array([largest_by_criterion(p, names) for p in collected])
-    kept = not_dominated(shares.reshape(len(collected), len(names)))
-    if kept:
-        kept = [kept[k] for k in well_spread(shares[kept], table.pareto.points)]
-    designs = [FrontDesign(collected[k], shares[k]) for k in kept]
-    designs.sort(key=lambda d: tuple(d.weighted))
+        search = _GeneticFront(design, names, table, many)
+    outcome = search_outcome("done", "the whole front was searched")
+    try:
+        search.go(lambda share: _tell(progress, search, share))
+    except SearchStopped as enough:
+        outcome = search_outcome(enough.status, enough.message)
+    except KeyboardInterrupt:
+        outcome = search_outcome("interrupted", "the front so far")
+    reached = [p for p in search.points if reaches(p, names)]
+    left_out = len(search.points) - len(reached)
+    designs = _front_designs(reached, names, table.pareto.points)
     if not designs and outcome.ok:
         outcome = _nothing_found(left_out)
     return Front(
@@ -140,19 +119,36 @@ def _searched(
         criteria=names,
         outcome=outcome,
         unknowns=design.unknowns,
-        designs=tuple(designs),
-        evaluations=spent,
+        designs=designs,
+        evaluations=search.evaluations,
         simulations=design.simulations,
-        failures=tuple(failures),
+        failures=tuple(search.failures),
         seconds=perf_counter() - begun,
         left_out=left_out,
     )
 
 
+def _tell(progress: OnFront | None, search: EpsilonSearch | _GeneticFront, share: float) -> None:
+    if progress:
+        progress(FrontProgress(search.evaluations, len(search.points), share))
+
+
+def _front_designs(
+    points: Sequence[DesignPoint], names: Sequence[str], most: int
+) -> tuple[FrontDesign, ...]:
+    """Those that no other is better than, at most so many, by their first criterion."""
+    weighted = np.array([largest_by_criterion(p, names) for p in points])
+    kept = not_dominated(weighted.reshape(len(points), len(names)))
+    if kept:
+        kept = [kept[k] for k in well_spread(weighted[kept], most)]
+    designs = [FrontDesign(points[k], weighted[k]) for k in kept]
+    return tuple(sorted(designs, key=lambda d: tuple(d.weighted)))
+
+
 def _nothing_found(left_out: int) -> Outcome:
     if left_out:
-        told = f"in none of {left_out} designs are all criteria of the front reached"
-        return search_outcome("failed", f"{told}; simulate longer, or start elsewhere")
+        message = f"in none of {left_out} designs are all criteria of the front reached"
+        return search_outcome("failed", f"{message}; simulate longer, or start elsewhere")
     return search_outcome(
         "failed",
         "no design was found that keeps to the limits; ease a demand, widen the bounds of the "
@@ -164,36 +160,47 @@ class _GeneticFront:
     """NSGA-II of pymoo; every design that keeps to the limits is a candidate."""
 
     def __init__(
-        self,
-        design: AnyDesign,
-        names: tuple[str, ...],
-        table: OptimiseTable,
-        many: Many,
-        progress: OnFront | None,
+        self, design: AnyDesign, names: tuple[str, ...], table: OptimiseTable, many: Many
     ) -> None:
-        self.found: list[DesignPoint] = []
-        self._names, self._table, self._progress = names, table, progress
+        self.points: list[DesignPoint] = []
+        self._names, self._table = names, table
         traded = RoleView(design, names)
-        self.problem = OptimisationProblem(
+        self._problem = OptimisationProblem(
             traded,
             max_evaluations=table.max_evaluations,
             max_seconds=table.max_seconds,
-            told=self._told,
             many=traded.many(many),
         )
-        self._most = table.population * table.max_iterations
 
-    def go(self) -> None:
+    @property
+    def evaluations(self) -> int:
+        """Designs that were simulated."""
+        return self._problem.evaluations
+
+    @property
+    def failures(self) -> list[FailedDesign]:
+        """Designs that could not be."""
+        return self._problem.failures
+
+    def go(self, tell: Callable[[float], None]) -> None:
+        """All generations; `tell` hears of every design which share of them is done."""
         library()
         from pymoo.algorithms.moo.nsga2 import NSGA2
         from pymoo.optimize import minimize
 
-        table, start = self._table, self.problem.unknowns.start
-        self.problem.at(start)
-        box = box_around(self.problem.unknowns, start)
+        table, start = self._table, self._problem.unknowns.start
+        most = table.population * table.max_iterations
+
+        def told(count: int, terms: Evaluation, cost: float) -> None:
+            self._note(terms)
+            tell(min(count / most, 1.0))
+
+        self._problem.told = told
+        self._problem.at(start)
+        box = box_around(self._problem.unknowns, start)
         stop = Stop(population=table.population, seed=table.seed)
         minimize(
-            several_objectives(self.problem, box, len(self._names), self._objectives),
+            several_objectives(self._problem, box, len(self._names), self._objectives),
             NSGA2(pop_size=table.population, sampling=first_generation(box, start, stop)),
             ("n_gen", table.max_iterations),
             seed=table.seed,
@@ -203,27 +210,24 @@ class _GeneticFront:
     def _objectives(self, terms: Evaluation) -> Vector:
         return largest_by_criterion(terms.point, self._names)
 
-    def _told(self, count: int, terms: Evaluation, cost: float) -> None:
+    def _note(self, terms: Evaluation) -> None:
         if terms.violation <= FEASIBLE:
-            self.found.append(terms.point)
-        if len(self.found) > KEPT:
-            values = np.array([largest_by_criterion(p, self._names) for p in self.found])
-            self.found = [self.found[k] for k in not_dominated(values)]
-        if self._progress:
-            share = min(count / self._most, 1.0)
-            self._progress(FrontProgress(count, len(self.found), share))
+            self.points.append(terms.point)
+        if len(self.points) > KEPT:
+            values = np.array([largest_by_criterion(p, self._names) for p in self.points])
+            self.points = [self.points[k] for k in not_dominated(values)]
 
 
-def front_criteria(study: Study, asked: Sequence[str]) -> tuple[str, ...]:
+def front_criteria(study: Study, wanted: Sequence[str]) -> tuple[str, ...]:
     """The criteria of a front; each is known and is not a limit."""
     small = [c.name for c in study.active_criteria if c.role == "minimise"]
-    for name in asked:
+    for name in wanted:
         if name not in [c.name for c in study.active_criteria]:
             known = [c.name for c in study.active_criteria]
             raise DesignError(
                 "O088", f"pareto: there is no criterion '{name}'{did_you_mean(name, known)}"
             )
-    names = tuple(dict.fromkeys(asked)) or tuple(small)
+    names = tuple(dict.fromkeys(wanted)) or tuple(small)
     if len(names) not in (2, 3):
         raise DesignError(
             "O089",

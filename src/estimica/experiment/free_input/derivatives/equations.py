@@ -104,19 +104,19 @@ class Equations:
 
     def rows(self, u: Vector) -> Vector | None:
         """(N, ny, p): derivatives of the outputs at the samples; None where they are not finite."""
-        found = self._walk.rows(self._stepped(u))
-        if not np.isfinite(found).all():
+        rows = self._walk.rows(self._stepped(u))
+        if not np.isfinite(rows).all():
             return None
-        return found.reshape(-1, self._w.p, self._ny).transpose(0, 2, 1)
+        return rows.reshape(-1, self._w.p, self._ny).transpose(0, 2, 1)
 
     def pulled(self, u: Vector, bar: Vector) -> Vector:
         """Σ bar · ∂rows/∂u, for a weight of each of the rows."""
         seeds = bar.transpose(0, 2, 1).reshape(len(bar), -1)
         by_steps = self._walk.pulled(self._stepped(u), seeds)
-        found = np.zeros((len(self._places), len(self.plan.stamps)))
+        gradient = np.zeros((len(self._places), len(self.plan.stamps)))
         for k, place in enumerate(self._places):
-            np.add.at(found[k], self._pieces, by_steps[place])
-        return found.ravel()
+            np.add.at(gradient[k], self._pieces, by_steps[place])
+        return gradient.ravel()
 
     def limited(self, u: Vector) -> Vector:
         """(K, limited): variables with limits at the nodes, after and before a jump there."""
@@ -136,10 +136,10 @@ class Equations:
             moved[k + 1, :, :, self._pieces[k]] += B[:, k]
         count = len(self._states_seen)
         C, D = C.reshape(nl, count, nx), D.reshape(nl, count, self._w.nu)[:, :, self._places]
-        found: Vector = np.einsum("lki,kiup->klup", C, moved[self._states_seen])
+        slopes: Vector = np.einsum("lki,kiup->klup", C, moved[self._states_seen])
         rows = np.arange(count)
-        found[rows, :, :, self._pieces[self._inputs_seen]] += D.transpose(1, 0, 2)
-        return np.asarray(found.reshape(count, nl, nu * pieces), np.float64)
+        slopes[rows, :, :, self._pieces[self._inputs_seen]] += D.transpose(1, 0, 2)
+        return np.asarray(slopes.reshape(count, nl, nu * pieces), np.float64)
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -186,9 +186,9 @@ class Equations:
 
     def _stepped(self, u: Vector) -> Vector:
         """Inputs where each step begins, (nu, steps)."""
-        found = self._other.copy()
-        found[self._places] = self.plan.shaped(u)[:, self._pieces]
-        return found
+        inputs = self._other.copy()
+        inputs[self._places] = self.plan.shaped(u)[:, self._pieces]
+        return inputs
 
     # -- the program -----------------------------------------------------------------------------
 
@@ -247,10 +247,10 @@ def _partials(function: ca.Function, nx: int, place: int) -> tuple[ca.Function, 
     """∂/∂x and ∂/∂u of what comes out, each as functions of the same arguments."""
     kind = ca.SX if function.is_a("SXFunction") else ca.MX
     inputs = [kind.sym(f"a{i}", *function.size_in(i)) for i in range(function.n_in())]
-    found = function(*inputs)
-    rows = nx if place == 3 else found.shape[0]
-    by_x = ca.jacobian(found[:rows], inputs[0])[:, :nx]
-    by_u = ca.jacobian(found[:rows], inputs[place])
+    values = function(*inputs)
+    rows = nx if place == 3 else values.shape[0]
+    by_x = ca.jacobian(values[:rows], inputs[0])[:, :nx]
+    by_u = ca.jacobian(values[:rows], inputs[place])
     return (
         ca.Function("by_x", inputs, [ca.densify(by_x)]),
         ca.Function("by_u", inputs, [ca.densify(by_u)]),

@@ -44,8 +44,8 @@ class TracedFunctionModel:
 
     def rows(self, u: Vector) -> Vector | None:
         """(N, ny, p): derivatives of the outputs by θ; None where they are not finite."""
-        found = self._followed.rows(self._sampled(u))
-        return found if np.isfinite(found).all() else None
+        rows = self._followed.rows(self._sampled(u))
+        return rows if np.isfinite(rows).all() else None
 
     def pulled(self, u: Vector, bar: Vector) -> Vector:
         """Σ bar · ∂rows/∂u, for a weight of each of the rows."""
@@ -62,8 +62,8 @@ class TracedFunctionModel:
     def rows_of(self, signals: Mapping[str, Signal]) -> Vector | str:
         """The same for any signals, of which the function sees samples only."""
         U = np.column_stack([signals[n].at(self.plan.times) for n in self.plan.designed])
-        found = self._followed.rows(U)
-        return found if np.isfinite(found).all() else "a derivative is not finite"
+        rows = self._followed.rows(U)
+        return rows if np.isfinite(rows).all() else "a derivative is not finite"
 
     def _sampled(self, u: Vector) -> Vector:
         return self.plan.shaped(u)[:, self._pieces].T
@@ -99,17 +99,17 @@ def trace_function_model(
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                made = attempt()
-                found = None if made is None else TracedFunctionModel(plan, made)
-                rows = None if found is None else found.rows(trial)
+                symbolic = attempt()
+                traced = None if symbolic is None else TracedFunctionModel(plan, symbolic)
+                rows = None if traced is None else traced.rows(trial)
         except Exception:  # the user's code may raise anything
             continue
-        if found is not None and rows is not None and rows.shape == truth.shape:
+        if traced is not None and rows is not None and rows.shape == truth.shape:
             size = np.sqrt((truth**2).sum(axis=(0, 1)))
             off = np.sqrt(((rows - truth) ** 2).sum(axis=(0, 1)))
             precise = max(AGREED, 10 * (model.precision or 0.0))
             if (off <= precise * size + 1e-300).all():
-                return found
+                return traced
     return None
 
 
@@ -136,10 +136,10 @@ class _Tracer:
             every = fixed.at[places].set(theta)
             whole = np_.asarray(self.call.inputs).at[:, np_.asarray(self.inputs)].set(U)
             given = Symbols(list(every), self.call.names)
-            found = replace(self.call, inputs=whole).returned(given)
-            if isinstance(found, (tuple, list)):
-                found = np_.stack([np_.asarray(one) for one in found], axis=-1)
-            return np_.asarray(found).reshape(len(self.call.times), len(self.call.outputs))
+            returned = replace(self.call, inputs=whole).returned(given)
+            if isinstance(returned, (tuple, list)):
+                returned = np_.stack([np_.asarray(one) for one in returned], axis=-1)
+            return np_.asarray(returned).reshape(len(self.call.times), len(self.call.outputs))
 
         theta = self.numbers[self.places]
 
@@ -194,9 +194,9 @@ class _Tracer:
         import casadi as ca
 
         p = [ca.SX.sym(n) for n in self.call.names]
-        found = replace(self.call, inputs=inputs).returned(Symbols(p, self.call.names))
+        outputs = replace(self.call, inputs=inputs).returned(Symbols(p, self.call.names))
         N, ny, m = len(self.call.times), len(self.shown), len(self.places)
-        y = _columns(found, N, len(self.call.outputs))
+        y = _columns(outputs, N, len(self.call.outputs))
         theta = ca.vertcat(*(p[k] for k in self.places))
         rest = ca.vertcat(*p)
         here = y[:, self.shown]
@@ -239,16 +239,16 @@ class _Copied:
         return self._symbols
 
 
-def _columns(found: Any, N: int, ny: int) -> Any:
+def _columns(outputs: Any, N: int, ny: int) -> Any:
     """What a function returned, N rows of ny symbols."""
     import casadi as ca
 
-    if isinstance(found, (tuple, list)) and len(found) == ny and ny > 1:
-        return ca.horzcat(*(_columns(one, N, 1) for one in found))
-    if isinstance(found, (np.ndarray, list, tuple)):
-        every = np.asarray(found, dtype=object).reshape(N, ny)
-        found = ca.vertcat(*(ca.horzcat(*row) for row in every))
-    y = ca.SX(found)
+    if isinstance(outputs, (tuple, list)) and len(outputs) == ny and ny > 1:
+        return ca.horzcat(*(_columns(one, N, 1) for one in outputs))
+    if isinstance(outputs, (np.ndarray, list, tuple)):
+        every = np.asarray(outputs, dtype=object).reshape(N, ny)
+        outputs = ca.vertcat(*(ca.horzcat(*row) for row in every))
+    y = ca.SX(outputs)
     y = y.T if y.shape == (1, N) and ny == 1 else y
     if y.shape != (N, ny):
         raise ValueError(f"the symbols have shape {y.shape}")

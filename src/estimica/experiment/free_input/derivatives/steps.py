@@ -117,8 +117,8 @@ def radau(w: SymbolicEquations) -> ca.Function:
     problem = {"x": V, "p": given, "g": ca.densify(ca.vertcat(*defects))}
     solver = ca.rootfinder("radau", "newton", problem, NEWTON)
     m = _arguments(w, ca.MX)
-    found = solver(ca.repmat(m[0], DEGREE, 1), ca.vertcat(*m))
-    return ca.Function("step", list(m), [found[(DEGREE - 1) * width :]])
+    stages = solver(ca.repmat(m[0], DEGREE, 1), ca.vertcat(*m))
+    return ca.Function("step", list(m), [stages[(DEGREE - 1) * width :]])
 
 
 def algebraic_solver(w: SymbolicEquations) -> ca.Function:
@@ -132,8 +132,8 @@ def algebraic_solver(w: SymbolicEquations) -> ca.Function:
     solver = ca.rootfinder("settled", "newton", problem, NEWTON)
     v, th, tt, _, uu, _ = _arguments(w, ca.MX)
     here = v[: w.nx]
-    found = solver(v[w.nx :], ca.vertcat(here, th, tt, uu))
-    return ca.Function("settled", [v, th, tt, uu], [ca.vertcat(here, found)])
+    solution = solver(v[w.nx :], ca.vertcat(here, th, tt, uu))
+    return ca.Function("settled", [v, th, tt, uu], [ca.vertcat(here, solution)])
 
 
 def output_function(w: SymbolicEquations, y: ca.Function) -> ca.Function:
@@ -156,12 +156,12 @@ def with_sensitivities(
     kind = ca.SX if function.is_a("SXFunction") else ca.MX
     inputs = [kind.sym(f"a{i}", *function.size_in(i)) for i in range(function.n_in())]
     column = kind.sym("S", w.nx * w.p)
-    found = function(*inputs)
+    values = function(*inputs)
     along = ca.vertcat(inputs[0], inputs[1])
     S = ca.reshape(column, w.nx, w.p)
     seeds = ca.vertcat(S, ca.DM.zeros(w.nz, w.p), ca.DM.eye(w.p))
-    moved = ca.jtimes(found if rows is None else found[:rows], along, seeds)
-    results = [ca.densify(found), ca.densify(ca.vec(moved))]
+    moved = ca.jtimes(values if rows is None else values[:rows], along, seeds)
+    results = [ca.densify(values), ca.densify(ca.vec(moved))]
     return ca.Function("rates", [inputs[0], column, *inputs[1:]], results)
 
 
@@ -169,8 +169,8 @@ def at_numbers(function: ca.Function, theta: Vector) -> ca.Function:
     """(v, …) → what `function` gives of (v, θ, …)."""
     kind = ca.SX if function.is_a("SXFunction") else ca.MX
     inputs = [kind.sym(f"a{i}", *function.size_in(i)) for i in range(function.n_in())]
-    found = function(inputs[0], ca.DM(theta), *inputs[2:])
-    return ca.Function("numbers", [inputs[0], *inputs[2:]], [found])
+    value = function(inputs[0], ca.DM(theta), *inputs[2:])
+    return ca.Function("numbers", [inputs[0], *inputs[2:]], [value])
 
 
 def _arguments(w: SymbolicEquations, kind: type) -> tuple[ca.SX, ...]:

@@ -75,28 +75,28 @@ class Differences:
 
     def rows(self, u: Vector) -> Vector | None:
         """(N, ny, p): derivatives of the outputs by θ; None where there are none."""
-        found = self.plan.rows(self.plan.signals(u), self._values)
-        if isinstance(found, str) or not np.isfinite(found).all():
+        rows = self.plan.rows(self.plan.signals(u), self._values)
+        if isinstance(rows, str) or not np.isfinite(rows).all():
             return None
-        return found
+        return rows
 
     def pulled(self, u: Vector, bar: Vector) -> Vector:
         """Σ bar · ∂rows/∂u, for a weight of each of the rows."""
-        found = np.zeros(self.plan.n)
+        gradient = np.zeros(self.plan.n)
         for j, step in enumerate(self._steps):
             ends = [self.rows(_moved(u, j, s)) for s in (step, -step)]
             if ends[0] is not None and ends[1] is not None:
-                found[j] = float(np.sum(bar * (ends[0] - ends[1]))) / (2 * step)
-        return found
+                gradient[j] = float(np.sum(bar * (ends[0] - ends[1]))) / (2 * step)
+        return gradient
 
     def limited(self, u: Vector) -> Vector:
         """(K, limited): variables with limits at the nodes."""
         if not self._limited:
             return np.zeros((0, 0))
-        found = self.plan.courses(self.plan.signals(u), self._limited, self._times, self._values)
-        if isinstance(found, str):
+        courses = self.plan.courses(self.plan.signals(u), self._limited, self._times, self._values)
+        if isinstance(courses, str):
             return np.full((len(self._times), len(self._limited)), np.nan)
-        return found
+        return courses
 
     def limited_slope(self, u: Vector) -> Vector:
         """(K, limited, n): their derivatives."""
@@ -108,9 +108,9 @@ class Differences:
 
 
 def _moved(u: Vector, j: int, by: float) -> Vector:
-    found = u.copy()
-    found[j] += by
-    return found
+    moved = u.copy()
+    moved[j] += by
+    return moved
 
 
 class Affine:
@@ -144,33 +144,35 @@ class Affine:
 
     def rows(self, u: Vector) -> Vector | None:
         """(N, ny, p): derivatives of the outputs by θ."""
-        found: Vector = self._rest + np.tensordot(u, self._unit, 1)
-        return found
+        rows: Vector = self._rest + np.tensordot(u, self._unit, 1)
+        return rows
 
     def pulled(self, u: Vector, bar: Vector) -> Vector:
         """Σ bar · ∂rows/∂u, for a weight of each of the rows."""
-        found: Vector = self._unit.reshape(len(self._unit), -1) @ bar.ravel()
-        return found
+        gradient: Vector = self._unit.reshape(len(self._unit), -1) @ bar.ravel()
+        return gradient
 
     def limited(self, u: Vector) -> Vector:
         """(K, limited): variables with limits at the nodes."""
-        found: Vector = self._rest_seen + np.tensordot(u, self._unit_seen, 1)
-        return found
+        courses: Vector = self._rest_seen + np.tensordot(u, self._unit_seen, 1)
+        return courses
 
     def limited_slope(self, u: Vector) -> Vector:
         """(K, limited, n): their derivatives."""
         return np.moveaxis(self._unit_seen, 0, -1)
 
     def _rows_at(self, u: Vector, values: Vector) -> Vector:
-        found = self.plan.rows(self.plan.signals(u), values)
-        if isinstance(found, str):
-            raise ExperimentError("W202", f"'{self.plan.model.name}' cannot be simulated: {found}")
-        return found
+        rows = self.plan.rows(self.plan.signals(u), values)
+        if isinstance(rows, str):
+            raise ExperimentError("W202", f"'{self.plan.model.name}' cannot be simulated: {rows}")
+        return rows
 
     def _seen(self, u: Vector, times: Vector, values: Vector) -> Vector:
         if not self._limited:
             return np.zeros((len(times), 0))
-        found = self.plan.courses(self.plan.signals(u), self._limited, times, values)
-        if isinstance(found, str):
-            raise ExperimentError("W202", f"'{self.plan.model.name}' cannot be simulated: {found}")
-        return found
+        courses = self.plan.courses(self.plan.signals(u), self._limited, times, values)
+        if isinstance(courses, str):
+            raise ExperimentError(
+                "W202", f"'{self.plan.model.name}' cannot be simulated: {courses}"
+            )
+        return courses

@@ -56,8 +56,8 @@ class CasadiStepChain:
         V, SS = ca.horzcat(v, V), ca.horzcat(S, SS)
         at = [int(k) for k in course.samples]
         one = _held(seen, theta).map(len(at))
-        found = one(V[:, at], SS[:, at], t[:, at], U[:, at])[1]
-        self._rows = ca.Function("rows", [U], [found])
+        observed = one(V[:, at], SS[:, at], t[:, at], U[:, at])[1]
+        self._rows = ca.Function("rows", [U], [observed])
         self._back = self._rows.reverse(1)
 
     def rows(self, U: Vector) -> Vector:
@@ -72,8 +72,8 @@ class CasadiStepChain:
 def _held(function: ca.Function, theta: Vector) -> ca.Function:
     """(v, S, θ, …) with θ at its numbers."""
     inputs = [ca.MX.sym(f"a{i}", *function.size_in(i)) for i in range(function.n_in())]
-    found = function(inputs[0], inputs[1], ca.DM(theta), *inputs[3:])
-    return ca.Function("held", [*inputs[:2], *inputs[3:]], found)
+    value = function(inputs[0], inputs[1], ca.DM(theta), *inputs[3:])
+    return ca.Function("held", [*inputs[:2], *inputs[3:]], value)
 
 
 class CompiledSteps:
@@ -117,8 +117,8 @@ class CompiledStepChain:
     def rows(self, U: Vector) -> Vector:
         """(samples, outputs·p)."""
         self._walk(U)
-        for given, found in self._sees:
-            self._c.seen(given, found)
+        for given, result in self._sees:
+            self._c.seen(given, result)
         return self._R.copy()
 
     def pulled(self, U: Vector, bar: Vector) -> Vector:
@@ -126,13 +126,13 @@ class CompiledStepChain:
         self._walk(U)
         both = self._c.width + self._c.size
         self._bar[:] = bar
-        for given, found in self._sees_back:
-            self._c.seen_back(given, found)
+        for given, result in self._sees_back:
+            self._c.seen_back(given, result)
         self._added[:] = 0.0
         self._added[self._course.samples] = self._seen_bar[:, :both]
         self._back[-1] = 0.0
-        for given, found in self._steps_back:
-            self._c.step_back(given, found)
+        for given, result in self._steps_back:
+            self._c.step_back(given, result)
         summed = self._back[:-1, both:].copy()
         summed[self._course.samples] += self._seen_bar[:, both:]
         begun = self._back[0]
@@ -148,8 +148,8 @@ class CompiledStepChain:
         v, S = self._first(self._theta, U[:, 0])
         self._V[0], self._S[0] = np.array(v, float).ravel(), np.array(S, float).ravel()
         self._U[:] = U.T
-        for given, found in self._steps:
-            self._c.step(given, found)
+        for given, result in self._steps:
+            self._c.step(given, result)
 
     def _tables(self, K: int, N: int) -> None:
         """Tables of pointers for every call, so that a walk is nothing but calls."""
@@ -181,10 +181,10 @@ def _rows(array: Vector, which: Indices) -> Indices:
 
 
 def _calls(
-    given: list[Indices], found: list[Indices]
+    given: list[Indices], results: list[Indices]
 ) -> tuple[list[tuple[int, int]], tuple[Indices, Indices]]:
     """Addresses of the tables of arguments and results of every call, and the tables."""
-    tables = tuple(np.ascontiguousarray(np.column_stack(a), np.int64) for a in (given, found))
+    tables = tuple(np.ascontiguousarray(np.column_stack(a), np.int64) for a in (given, results))
     places = [t.ctypes.data + np.arange(len(t)) * t.strides[0] for t in tables]
     return list(zip(*(p.tolist() for p in places), strict=True)), (tables[0], tables[1])
 
@@ -207,10 +207,10 @@ def _backwards(function: ca.Function, name: str) -> ca.Function:
     value = ca.vertcat(a, b) if stepping else b
     wrt = ca.vertcat(inputs[0], inputs[1], u)
     bar = ca.SX.sym("bar", value.shape[0])
-    found = ca.densify(ca.jtimes(value, wrt, bar, True))
+    product = ca.densify(ca.jtimes(value, wrt, bar, True))
     if not stepping:
-        return ca.Function(name, [*inputs, bar], [found], {"cse": True})
+        return ca.Function(name, [*inputs, bar], [product], {"cse": True})
     both = value.shape[0]
     add = ca.SX.sym("add", both)
-    found = ca.vertcat(found[:both] + add, found[both:])
-    return ca.Function(name, [*inputs, bar, add], [ca.densify(found)], {"cse": True})
+    product = ca.vertcat(product[:both] + add, product[both:])
+    return ca.Function(name, [*inputs, bar, add], [ca.densify(product)], {"cse": True})

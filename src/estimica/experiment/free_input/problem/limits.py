@@ -39,16 +39,16 @@ class Limits:
         """Half way between the bounds; the offset where there are none."""
         bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
         with np.errstate(invalid="ignore"):
-            found = np.where(bounded, (self.lower + self.upper) / 2, self.offset)
-        return np.clip(found, self.lower, self.upper)
+            middle = np.where(bounded, (self.lower + self.upper) / 2, self.offset)
+        return np.clip(middle, self.lower, self.upper)
 
     @property
     def reach(self) -> Vector:
         """How far each input may go from there: by its bounds, or by √(2 energy) at first."""
         own = np.minimum(self.upper - self.middle, self.middle - self.lower)
         by_energy = np.sqrt(2 * self.energy)
-        found: Vector = np.where(np.isfinite(own) & (own > 0), own, by_energy)
-        return found
+        reach: Vector = np.where(np.isfinite(own) & (own > 0), own, by_energy)
+        return reach
 
     @property
     def spans(self) -> Vector:
@@ -58,8 +58,8 @@ class Limits:
             np.where(np.isfinite(self.low), np.abs(self.low), 0),
             np.where(np.isfinite(self.high), np.abs(self.high), 0),
         )
-        found: Vector = np.where(np.isfinite(span), span, np.where(ends > 0, ends, 1.0))
-        return found
+        spans: Vector = np.where(np.isfinite(span), span, np.where(ends > 0, ends, 1.0))
+        return spans
 
     def with_energy(self, energy: Vector) -> Limits:
         """The same with this energy of each input."""
@@ -97,10 +97,10 @@ class Limits:
         """By how much a variable passes its limits, relative to its range, also between samples."""
         if not self.names:
             return -math.inf
-        found = plan.courses(inputs, self.names, nodes(plan, parts), values)
-        if isinstance(found, str) or not np.isfinite(found).all():
+        courses = plan.courses(inputs, self.names, nodes(plan, parts), values)
+        if isinstance(courses, str) or not np.isfinite(courses).all():
             return math.inf
-        above, below = found - self.high, self.low - found
+        above, below = courses - self.high, self.low - courses
         return float(np.max(np.maximum(above, below) / self.spans))
 
 
@@ -124,7 +124,7 @@ def limits_of(table: InputDesignTable, plan: Plan) -> Limits:
         if q is not None and table.max is None:
             numbers["max"][k] = q.max
     energy = table.energy if isinstance(table.energy, float | int) else math.inf
-    found = Limits(
+    limits = Limits(
         numbers["min"],
         numbers["max"],
         numbers["rate"],
@@ -134,8 +134,8 @@ def limits_of(table: InputDesignTable, plan: Plan) -> Limits:
         np.array([v.min for v in table.limits.values()], float),
         np.array([v.max for v in table.limits.values()], float),
     )
-    _require(found, plan)
-    return found
+    _require(limits, plan)
+    return limits
 
 
 def _offsets(table: InputDesignTable, lower: Vector, upper: Vector) -> Vector:
@@ -145,8 +145,8 @@ def _offsets(table: InputDesignTable, lower: Vector, upper: Vector) -> Vector:
         return np.full(len(lower), float(given))
     bounded = np.isfinite(lower) & np.isfinite(upper)
     with np.errstate(invalid="ignore"):
-        found: Vector = np.where(bounded, (lower + upper) / 2, 0.0)
-    return found
+        offsets: Vector = np.where(bounded, (lower + upper) / 2, 0.0)
+    return offsets
 
 
 def _of_inputs(

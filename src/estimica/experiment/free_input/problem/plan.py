@@ -183,8 +183,8 @@ class Information:
         """Σ by_M · ∂M/∂rows, by_M symmetric."""
         q = self._slopes.shape[1]
         moved = 2 * self._scaled(rows) @ by_M
-        found: Vector = (moved[:, :, :q] * self._sizes[:q]) @ self._slopes.T
-        return found / self._sigma[:, None]
+        pulled: Vector = (moved[:, :, :q] * self._sizes[:q]) @ self._slopes.T
+        return pulled / self._sigma[:, None]
 
     def _scaled(self, rows: Vector) -> Vector:
         added = np.broadcast_to(self._added, (len(rows), *self._added.shape))

@@ -18,6 +18,29 @@ from estimica.experiment.free_input.problem.plan import Information, Plan
 OnIteration = Callable[[int, float], None]
 INSIDE = 1e-7  # by which limits are kept more strictly than asked, against rounding
 
+#: Exact gradients, no Hessian: the criterion has third derivatives of the model in it. The history
+#: of L-BFGS is 20 where IPOPT takes 6: pieces of input are many and act alike, and a step of the
+#: history costs nothing beside a simulation. The criterion is the logarithm of a relative standard
+#: error, so that 1e-5 of it is a thousandth of a per cent; eight iterations that change it by less
+#: than 1e-6 are enough. Bounds are those of a device and are not relaxed (IPOPT would, by 1e-8).
+_IPOPT = {
+    "print_time": False,
+    "calc_lam_p": False,
+    "no_nlp_grad": True,
+    "error_on_fail": False,
+    "show_eval_warnings": False,
+    "ipopt.print_level": 0,
+    "ipopt.sb": "yes",
+    "ipopt.hessian_approximation": "limited-memory",
+    "ipopt.limited_memory_max_history": 20,
+    "ipopt.tol": 1e-5,
+    "ipopt.acceptable_tol": 1e-4,
+    "ipopt.acceptable_iter": 8,
+    "ipopt.acceptable_obj_change_tol": 1e-6,
+    "ipopt.constr_viol_tol": 1e-8,
+    "ipopt.bound_relax_factor": 0.0,
+}
+
 
 class Transcription(Protocol):
     """A model under pieces of inputs, at one set of values."""
@@ -60,16 +83,16 @@ class Scenario:
     def value(self, u: Vector, measure: ExperimentCriterion) -> float:
         """The criterion as the search sees it; NaN where there is none."""
         rows = self._rows(u)
-        found = None if rows is None else measure.slope(self.information.of(rows))
-        return np.nan if found is None else found[0]
+        value_and_slope = None if rows is None else measure.slope(self.information.of(rows))
+        return np.nan if value_and_slope is None else value_and_slope[0]
 
     def slope(self, u: Vector, measure: ExperimentCriterion) -> Vector:
         """Its gradient, exact."""
         rows = self._rows(u)
-        found = None if rows is None else measure.slope(self.information.of(rows))
-        if rows is None or found is None:
+        value_and_slope = None if rows is None else measure.slope(self.information.of(rows))
+        if rows is None or value_and_slope is None:
             return np.full(len(u), np.nan)
-        return self.transcription.pulled(u, self.information.pulled(rows, found[1]))
+        return self.transcription.pulled(u, self.information.pulled(rows, value_and_slope[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,63 +122,45 @@ class Search:
 
     def value(self, u: Vector) -> float:
         """The criterion over all scenarios."""
-        found = [s.value(u, self.measure) for s in self.scenarios]
-        return float(np.max(found) if self.worst else np.mean(found))
+        values = [s.value(u, self.measure) for s in self.scenarios]
+        return float(np.max(values) if self.worst else np.mean(values))
 
     def solve(
-        self, start: Vector, *, margin: float, iterations: int, seconds: float, told: OnIteration
+        self,
+        start: Vector,
+        *,
+        margin: float,
+        iterations: int,
+        seconds: float,
+        on_iteration: OnIteration,
     ) -> SearchResult:
-        """Let IPOPT search from `start`; `told` hears of every iteration.
+        """Let IPOPT search from `start`; `on_iteration` hears of every iteration.
 
         `margin` is the share of its range by which variables stay away from their limits.
         """
         scale = _Scale(self.plan, self.limits)
         n, extra = self.plan.n, int(self.worst)
-        w = ca.MX.sym("w", n + extra)
+        w = ca.MX.sym("w", n + extra)  # with the worst criterion as one more variable
         values, slopes = _Criteria(self, scale, False), _Criteria(self, scale, True)
-        free = w[:n]
-        phi, J = values(free), slopes(free)
-        f, by_w = w[n] if self.worst else ca.sum1(phi) / phi.shape[0], None
-        none = ca.MX(0, 1)
-        if self.worst:
-            by_w = ca.DM(np.append(np.zeros(n), 1.0)).T
-        else:
-            by_w = ca.sum1(J) / J.shape[0]
-        parts = list(self._conditions(free, scale, margin))
-        keep: list[object] = [values, slopes, *(p.owner for p in parts)]
+        phi, J = values(w[:n]), slopes(w[:n])
+        parts = list(self._conditions(w[:n], scale, margin))
         if self.worst:
             level = np.full(len(self.scenarios), -np.inf)
             parts.append(_Condition(phi - w[n], J, level, np.zeros(len(level)), None))
-        g = ca.vertcat(*(p.g for p in parts)) if parts else none
-        jac = ca.vertcat(*(p.jacobian for p in parts)) if parts else ca.MX(0, n)
-        if self.worst:
-            last = np.zeros(g.shape[0])
-            last[-len(self.scenarios) :] = -1.0
-            jac = ca.horzcat(jac, ca.DM(last))
-        names = ["x", "p"]
-        watch = Watch(n + extra, int(g.shape[0]), lambda _, f: told(watch.count, f))
+            f, by_w = w[n], ca.DM(np.append(np.zeros(n), 1.0)).T
+        else:
+            f, by_w = ca.sum1(phi) / phi.shape[0], ca.sum1(J) / J.shape[0]
+        g, jac = self._joined(parts)
+        none, names = ca.MX(0, 1), ["x", "p"]
+        watch = Watch(n + extra, int(g.shape[0]), lambda _, f: on_iteration(watch.count, f))
         options = {
+            **_IPOPT,
             "grad_f": ca.Function("grad_f", [w, none], [f, ca.densify(by_w)], names,
                                   ["f", "grad_f_x"]),
             "jac_g": ca.Function("jac_g", [w, none], [g, jac], names, ["g", "jac_g_x"]),
-            "print_time": False,
-            "calc_lam_p": False,
-            "no_nlp_grad": True,
-            "error_on_fail": False,
-            "show_eval_warnings": False,
             "iteration_callback": watch,
-            "ipopt.print_level": 0,
-            "ipopt.sb": "yes",
-            "ipopt.hessian_approximation": "limited-memory",
-            "ipopt.limited_memory_max_history": 20,
-            "ipopt.tol": 1e-5,
-            "ipopt.acceptable_tol": 1e-4,
-            "ipopt.acceptable_iter": 8,
-            "ipopt.acceptable_obj_change_tol": 1e-6,
-            "ipopt.constr_viol_tol": 1e-8,
             "ipopt.max_iter": iterations,
             "ipopt.max_wall_time": max(seconds, 0.1),
-            "ipopt.bound_relax_factor": 0.0,
         }  # fmt: skip
         solver = ca.nlpsol("design", "ipopt", {"x": w, "f": f, "g": g}, options)
         begun = scale.inside(start)
@@ -165,12 +170,24 @@ class Search:
                      for b, s in ((scale.lower, -1), (scale.upper, 1)))  # fmt: skip
         bounds = [np.concatenate([getattr(p, side) for p in parts]) if parts else np.zeros(0)
                   for side in ("low", "high")]  # fmt: skip
+        keep = [values, slopes, *(p.owner for p in parts)]  # CasADi holds no reference to them
         with interruptible(watch):
-            found = solver(x0=begun, lbx=low, ubx=high, lbg=bounds[0], ubg=bounds[1])
+            solution = solver(x0=begun, lbx=low, ubx=high, lbg=bounds[0], ubg=bounds[1])
         del keep
         ended = "User_Requested_Stop" if watch.stopped else str(solver.stats()["return_status"])
-        u = scale.inputs(np.array(found["x"], float).ravel()[:n])
-        return SearchResult(u, float(found["f"]), watch.count, ended)
+        u = scale.inputs(np.array(solution["x"], float).ravel()[:n])
+        return SearchResult(u, float(solution["f"]), watch.count, ended)
+
+    def _joined(self, parts: Sequence[_Condition]) -> tuple[ca.MX, ca.MX]:
+        """All conditions and their Jacobian by all variables; the worst criterion is the last."""
+        if not parts:
+            return ca.MX(0, 1), ca.MX(0, self.plan.n)
+        g, jac = ca.vertcat(*(p.g for p in parts)), ca.vertcat(*(p.jacobian for p in parts))
+        if self.worst:
+            last = np.zeros(g.shape[0])
+            last[-len(self.scenarios) :] = -1.0
+            jac = ca.horzcat(jac, ca.DM(last))
+        return g, jac
 
     def _conditions(self, w: ca.MX, scale: _Scale, margin: float) -> Iterator[_Condition]:
         plan, limits = self.plan, self.limits
@@ -220,8 +237,8 @@ class _Scale:
         self.upper = (np.repeat(limits.upper, pieces) - self.middle) / self.size
 
     def inputs(self, w: Vector) -> Vector:
-        found: Vector = self.middle + self.size * w
-        return found
+        inputs: Vector = self.middle + self.size * w
+        return inputs
 
     def inside(self, u: Vector) -> Vector:
         return np.clip((u - self.middle) / self.size, self.lower, self.upper)
@@ -286,5 +303,5 @@ class _Courses(ca.Callback):  # type: ignore[misc]
         u = o.scale.inputs(np.array(arguments[0], float).ravel())
         if not self._slopes:
             return [ca.DM((o.transcription.limited(u) / o.limits.spans).ravel())]
-        found = o.transcription.limited_slope(u) / o.limits.spans[:, None] * o.scale.size
-        return [ca.DM(found.reshape(-1, len(u)))]
+        slopes = o.transcription.limited_slope(u) / o.limits.spans[:, None] * o.scale.size
+        return [ca.DM(slopes.reshape(-1, len(u)))]

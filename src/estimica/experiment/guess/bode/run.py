@@ -115,8 +115,8 @@ def _asymptotes(w: Vector, amplitude: Vector) -> tuple[float, float]:
     tried = np.linspace(-np.log(w[-1]) - np.log(10), -np.log(w[0]) + np.log(10), CORNERS)
     best = int(np.argmin([deviation(x)[0] for x in tried]))
     low, high = tried[max(best - 1, 0)], tried[min(best + 1, CORNERS - 1)]
-    found = minimize_scalar(lambda x: deviation(x)[0], bounds=(low, high), method="bounded")
-    return float(np.exp(found.x)), float(np.exp(deviation(float(found.x))[1]))
+    least = minimize_scalar(lambda x: deviation(x)[0], bounds=(low, high), method="bounded")
+    return float(np.exp(least.x)), float(np.exp(deviation(float(least.x))[1]))
 
 
 def _delay(w: Vector, rest: Complex) -> tuple[float, float]:
@@ -137,11 +137,11 @@ def _delay(w: Vector, rest: Complex) -> tuple[float, float]:
     def short(T: float) -> float:
         return -sign * float(np.sum(rest * np.exp(1j * w * T)).real)
 
-    found = minimize_scalar(
+    least = minimize_scalar(
         short, bounds=(low, high), method="bounded", options={"xatol": 1e-6 * step}
     )
-    delay = float(found.x)
-    return (0.0 if short(0.0) <= found.fun else delay), sign
+    delay = float(least.x)
+    return (0.0 if short(0.0) <= least.fun else delay), sign
 
 
 def _notes(w: Vector, tau: float) -> tuple[str, ...]:

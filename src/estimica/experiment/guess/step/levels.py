@@ -139,5 +139,5 @@ def _local(t: Vector, y: Vector, count: Vector, width: float) -> tuple[Vector, V
     normal += 1e-10 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(3)
     right = np.einsum("ij,ija,j->ia", w, powers, y)
     inverse = np.linalg.inv(normal)
-    found = np.einsum("iab,ib->ia", inverse, right)
-    return found[:, 0], found[:, 1] / reach, inverse[:, 0, 0] * count
+    coefficients = np.einsum("iab,ib->ia", inverse, right)
+    return coefficients[:, 0], coefficients[:, 1] / reach, inverse[:, 0, 0] * count

@@ -57,9 +57,9 @@ def step_record(
             )
         u = data.column(input_)
         ok = np.isfinite(stamps) & np.isfinite(u)
-        found = _found(stamps[ok], u[ok], f"input '{input_}' of {data.where}", at)
-        since, at, end = found[0], found[1], found[3]
-        size = found[2] if size is None else size
+        jump = _found(stamps[ok], u[ok], f"input '{input_}' of {data.where}", at)
+        since, at, end = jump[0], jump[1], jump[3]
+        size = jump[2] if size is None else size
         until = end if until is None else until
     if not (np.isfinite(size) and size != 0 and np.isfinite(at)):
         raise ExperimentError("W031", f"a step of {size:g} at {at:g} is none; give both as numbers")

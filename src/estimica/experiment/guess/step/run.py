@@ -71,16 +71,16 @@ class FirstGuess(Result):
     def sentence(self) -> str:
         """In one line, as `estimica new` writes it."""
         two, unit = self.second_order, self.time_unit
-        found = f"a step of {self.record.input} suggests for {self.record.output}: "
-        found += f"gain {self.gain:.3g}, "
+        sentence = f"a step of {self.record.input} suggests for {self.record.output}: "
+        sentence += f"gain {self.gain:.3g}, "
         if two is None:
-            found += f"time constant {self.tau:.3g} {unit}, delay {self.delay:.2g} {unit}"
+            sentence += f"time constant {self.tau:.3g} {unit}, delay {self.delay:.2g} {unit}"
         else:
-            found += (
+            sentence += (
                 f"damping {two.damping:.2g}, natural frequency {two.natural_frequency:.3g} "
                 f"rad/{unit}, delay {two.delay:.2g} {unit}"
             )
-        return found
+        return sentence
 
     def response(self, time: Vector) -> Vector:
         """The output of the guessed model after the step, at the times of the data."""

@@ -86,11 +86,11 @@ def _settling(e: Vector, low: Vector, high: Vector, band: float, least: Vector) 
 def _overshoot(e: Vector, nodes: Vector, broken: Vector, s: float, at_rest: bool) -> float:
     if not at_rest:
         return max(0.0, highest(e, nodes, s))
-    found = max(0.0, turn(e, broken, 0.0))
+    peak = max(0.0, turn(e, broken, 0.0))
     d = np.empty(NODES)
     rate(e[-1], d)
     last = ends(e[-1])[1]
-    return max(found, abs(last)) if last * ends(d)[1] > 0 else found
+    return max(peak, abs(last)) if last * ends(d)[1] > 0 else peak
 
 
 @compiled

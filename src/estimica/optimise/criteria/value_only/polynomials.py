@@ -96,7 +96,7 @@ def _root(c: Vector, low: float, high: float, rising: bool) -> float:
 
 
 @compiled
-def _roots(c: Vector, found: Vector) -> int:
+def _roots(c: Vector, roots: Vector) -> int:
     """found := where it changes its sign; how many there are."""
     if abs(c[0]) > _reach(c):
         return 0
@@ -107,7 +107,7 @@ def _roots(c: Vector, found: Vector) -> int:
         for k in range(NODES):
             z += c[k] * _FINE[k, j]
         if j and (z >= 0) != (before >= 0):
-            found[count] = _root(c, _PLACES[j - 1], _PLACES[j], z >= 0)
+            roots[count] = _root(c, _PLACES[j - 1], _PLACES[j], z >= 0)
             count += 1
         before = z
     return count

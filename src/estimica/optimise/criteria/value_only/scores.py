@@ -85,11 +85,11 @@ class ValueOnlyScorer:
 
     def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
         """The measures of one run, or why it failed."""
-        found = None if slopes else self._quick(tuners)
-        if found is None:
+        measures = None if slopes else self._quick(tuners)
+        if measures is None:
             self.again += 1
             return self._exact.at(tuners, slopes=slopes)
-        return found
+        return measures
 
     def settle(self, tuners: Vector, fixed: Sequence[float], windows: Sequence[Window]) -> bool:
         """Choose the panels at a first run; False where they cannot be chosen."""
@@ -144,13 +144,13 @@ class ValueOnlyScorer:
     ) -> tuple[int, Vector, Vector, Flags]:
         times, places = mesh.sampling
         z = self._signals.of(times, run.Y, tuners)
-        coarse, found = np.zeros(len(mesh.low), np.bool_), np.empty(len(self._whole))
+        coarse, values = np.zeros(len(mesh.low), np.bool_), np.empty(len(self._whole))
         least = np.full(len(self._whole), np.nan)
         status = quick.measure(
             z, places, mesh.low, mesh.high, mesh.broken, mesh.ranges, self._whole, self._real,
-            rtol, coarse, found, least,
+            rtol, coarse, values, least,
         )  # fmt: skip
-        return status, found, least, coarse
+        return status, values, least, coarse
 
     def _run(self, tuners: Vector, times: Vector) -> Run | None:
         values = self._response.values.copy()
@@ -164,33 +164,33 @@ class ValueOnlyScorer:
 
 def value_only_scorer(exact: TrajectoryScorer, start: Vector) -> ValueOnlyScorer | TrajectoryScorer:
     """The quick way to score a case; the exact one where there is no other."""
-    asked = exact.asked
-    if any(a.function is not None or a.criterion.kind not in quick.KINDS for a in asked):
+    criteria = exact.asked
+    if any(a.function is not None or a.criterion.kind not in quick.KINDS for a in criteria):
         return exact
     outputs = tuple(dict.fromkeys(n for f in exact.formulas for n in f.variables))
     ends = np.array([exact.experiment.begin, exact.experiment.end])
     try:
-        found = exact.windows(start)
+        exact_windows = exact.windows(start)
         response = exact.response(ends, start, outputs)
     except EstimicaError:
         return exact  # it tells what is wrong when it is asked
-    if found is None or not isinstance(response, Response):
+    if exact_windows is None or not isinstance(response, Response):
         return exact
     signals = Signals(tuple(exact.formulas), outputs, exact.links, exact.fixed)
     parameters = np.array([response.place(n) for n in exact.links.parameters], int)
-    windows = [found[a.window] for a in asked]
-    table = _table(asked, windows, signals, exact.experiment.begin)
+    windows = [exact_windows[a.window] for a in criteria]
+    table = _table(criteria, windows, signals, exact.experiment.begin)
     scorer = ValueOnlyScorer(exact, response, parameters, signals, table)
     return scorer if scorer.settle(start, exact.breaks, windows) else exact
 
 
 def _table(
-    asked: Sequence[CompiledCriterion], windows: Sequence[Window], signals: Signals, begin: float
+    criteria: Sequence[CompiledCriterion], windows: Sequence[Window], signals: Signals, begin: float
 ) -> tuple[Indices, Vector]:
     """The criteria in numbers."""
-    whole = np.zeros((len(asked), quick.N_WHOLE), np.int64)
-    real = np.full((len(asked), quick.N_REAL), np.nan)
-    for k, (a, window) in enumerate(zip(asked, windows, strict=True)):
+    whole = np.zeros((len(criteria), quick.N_WHOLE), np.int64)
+    real = np.full((len(criteria), quick.N_REAL), np.nan)
+    for k, (a, window) in enumerate(zip(criteria, windows, strict=True)):
         c = a.criterion
         assert a.of is not None
         whole[k, quick.KIND] = quick.KINDS.index(c.kind)
@@ -207,12 +207,12 @@ def _table(
     return whole, real
 
 
-def _reference(asked: CompiledCriterion, signals: Signals) -> int:
-    if asked.reference is None:
+def _reference(compiled: CompiledCriterion, signals: Signals) -> int:
+    if compiled.reference is None:
         return quick.NONE
-    if not isinstance(asked.criterion.reference, str):
+    if not isinstance(compiled.criterion.reference, str):
         return quick.A_NUMBER
-    return signals.place(asked.reference)
+    return signals.place(compiled.reference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,10 +315,10 @@ class RunBreaks:
             return self.breaks
         if (shift[self.stays[self.homes]] > 1e-12 * span).any():
             return None
-        found = self.breaks.copy()
-        found[self.homes] = log[:, 0]
-        together = np.abs(found[self.homes] - log[:, 0]).max() <= 1e-12 * span
-        return found if together and (np.diff(found) > NEAR * span).all() else None
+        breaks = self.breaks.copy()
+        breaks[self.homes] = log[:, 0]
+        together = np.abs(breaks[self.homes] - log[:, 0]).max() <= 1e-12 * span
+        return breaks if together and (np.diff(breaks) > NEAR * span).all() else None
 
 
 def _events(log: Vector) -> Vector:
