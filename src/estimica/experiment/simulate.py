@@ -33,8 +33,10 @@ _PERCENT = re.compile(r"\s*([0-9.eE+-]+)\s*%\s*$")
 Sigma = float | str
 #: how much of the sample before is left in a sample, or a transfer function such as "1/(1 + 2*s)"
 Colour = float | str
-LONGEST = 10_000_000  # samples until a filter has forgotten its start
+#: share of its start that a filter may still have when the first sample is taken, far below what
+#: samples tell of the noise, and the most samples that it may take to forget it (80 MB)
 FORGOTTEN = 1e-9
+LONGEST = 10_000_000
 
 
 def simulate_experiment(

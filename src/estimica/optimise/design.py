@@ -29,7 +29,9 @@ from estimica.optimise.criteria.value_only.scores import value_only_scorer
 from estimica.study.criterion import Criterion
 from estimica.study.study import Study
 
-STEP = 1e-4  # of a central difference, in coordinates of size one
+#: of a central difference, in coordinates of size one: the cube root of an error of 1e-12 balances
+#: it with the truncation (Gill, Murray and Wright, Practical Optimization, 1981, section 8.6)
+STEP = 1e-4
 
 
 class Scorer(Protocol):

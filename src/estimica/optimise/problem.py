@@ -23,12 +23,18 @@ from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.study.criterion import Role
 from estimica.study.tables.optimisation import Aggregate
 
-FEASIBLE = 1e-6  # violation of a limit, in units of its demand, that counts as none
-FAR = 1e6  # starts, or a factor on a logarithmic scale, from which on a tuner has run away
+#: violation of a limit, in units of its demand, that counts as none: a run at the usual relative
+#: tolerance of 1e-6 cannot tell it from none
+FEASIBLE = 1e-6
+#: starts, or a factor on a logarithmic scale, from which on a tuner has run away. Chosen: nobody
+#: misjudges a start by six decades, and a slow valley is not taken for none before that
+FAR = 1e6
 GLANCE = 1e-4  # by which scores at the study's tolerances (1e-6) may mislead, times a hundred
 #: evaluates designs side by side, without slopes
 Many = Callable[[Sequence[Vector]], "list[DesignPoint | FailedDesign]"]
-HEIGHT = 1e3  # of a wall, in units of what stands before it
+#: of a wall, in units of what stands before it. Chosen: methods only compare, so that anything far
+#: above does; linear and quadratic models through such a point should keep digits for the others
+HEIGHT = 1e3
 
 
 class DesignEvaluator(Protocol):

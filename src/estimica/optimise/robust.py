@@ -5,8 +5,9 @@ of them is
 
     worst      all of them: every scenario enters the maximum and the limits by itself
     mean       (w_1 + … + w_S)/S
-    quantile   the mean of the worst share 1 - quantile (conditional value at risk), which is never
-               below the quantile:  min_t  t + Σ max(0, w_s - t)/((1 - quantile)·S),
+    quantile   the mean of the worst share 1 - quantile (conditional value at risk,
+               Rockafellar and Uryasev 2000), which is never below the quantile:
+               min_t  t + Σ max(0, w_s - t)/((1 - quantile)·S),
                with the corner of max rounded so that it has a gradient
 """
 
@@ -30,8 +31,10 @@ from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import Distribution, OptimiseTable, RobustTable
 
-CORNER = 1e-3  # width over which the corner of a tail is rounded, in units of the demand
-MOST = 1000  # scenarios of one design
+#: width over which the corner of a tail is rounded, in units of the demand: too little to be read,
+#: and ten times what a search must gain, so that it sees a slope
+CORNER = 1e-3
+MOST = 1000  # scenarios of one design. Chosen: each is simulated for each design of a search
 
 
 class RobustDesign:

@@ -48,9 +48,11 @@ from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable, values_of
 
 __all__ = ["FreeInput", "SearchProgress", "free_input"]
-MOST_SCENARIOS = 64
-TIGHTENED = 4  # times that limits of outputs are drawn in, where they are passed between nodes
-WIDEST = 0.4  # of a range, by which its limits can be drawn in
+MOST_SCENARIOS = 64  # chosen: all corners of six uncertain tuners; each costs as much as one design
+#: Times that limits of outputs are drawn in, where they are passed between nodes, by 1.2 times as
+#: much as they were passed. Chosen: each is one more search.
+TIGHTENED = 4
+WIDEST = 0.4  # of a range, by which its limits can be drawn in: at 0.5 nothing would be left
 
 
 def free_input(

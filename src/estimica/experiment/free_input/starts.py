@@ -35,7 +35,7 @@ LOOKS = 3
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the largest amplitude
 FIRST_SHARES = (1.0, 0.5, 0.25)
 SWEEPS = 3
-WORTH = 1e-5  # of the criterion, below which a move is not a gain
+WORTH = 1e-5  # of the criterion, below which a move is not a gain: the tolerance of the search
 
 
 @dataclass(frozen=True, eq=False)

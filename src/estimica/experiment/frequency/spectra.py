@@ -14,12 +14,16 @@ import numpy as np
 from estimica.base.arrays import Complex, Indices, Vector
 from estimica.base.errors import ExperimentError
 
-ALIKE = 0.05  # mean square by which periods may differ, relative to the signal's variance
+#: mean square by which periods may differ, relative to the signal's variance. Chosen: noise of a
+#: measured input with a fifth of its size still lets the period be found
+ALIKE = 0.05
 UNEXCITED_LINE = 1e-6  # power of a line relative to the strongest one: not excited
-CLEAR = 9.0  # power of a line over the power of its own scatter: excited
+CLEAR = 9.0  # power of a line over that of its own scatter, three standard deviations: excited
 WHOLE = 0.02  # samples by which a period may miss a whole number
-SEGMENTS = 8  # of a record, before they overlap by half
-#: squared correlation of the spectra of neighbouring Hann windows that overlap by half
+#: of a record, before they overlap by half: 15 averages. Chosen: more would cost resolution
+SEGMENTS = 8
+#: Squared correlation of the spectra of neighbouring Hann windows that overlap by half (P. D. Welch
+#: 1967): Σ w(t)·w(t + N/2) / Σ w² is (1/16)/(3/8) = 1/6.
 SHARED = 1 / 36
 UNEXCITED_FREQUENCY = 1e-8  # power of the input relative to its strongest frequency: not excited
 

@@ -19,10 +19,13 @@ from estimica.optimise.assess.samples import Samples, shape
 from estimica.study.tables.optimisation import Distribution
 
 FEWEST = 16  # base samples of Sobol's indices that mean anything
-TRAJECTORIES = 10, 100  # of Morris' screening: fewest and most
-LEVELS = 4  # of Morris' grid
+#: Of Morris' screening (Technometrics 33, 1991): fewest and most trajectories, and levels of the
+#: grid. Ten trajectories on four levels are what A. Saltelli and others recommend (Sensitivity
+#: Analysis in Practice, 2004, chapter 4).
+TRAJECTORIES = 10, 100
+LEVELS = 4
 TAIL = 0.005  # cut from the unbounded ends of a distribution, for Morris' grid
-RESAMPLES = 200  # behind each confidence interval
+RESAMPLES = 200  # behind each confidence interval: 200 tell a standard error to 5 %, 1/√(2·200)
 FEWEST_BLOCKS = 4  # base samples or trajectories: below, their resamples are hardly different
 KEYS = {
     "sobol": (("S1", "first-order index", True), ("ST", "total index", True)),

@@ -15,10 +15,12 @@ from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 
 #: f(t, z) and its derivative by z
 Integrand = Callable[[Vector, Vector], tuple[Vector, Vector]]
+#: exact up to degree 23: the square of a signal (degree 16) times the time (1), with some to spare
 GAUSS, WEIGHTS = np.polynomial.legendre.leggauss(12)
 _ORDERS = np.arange(NODES)
 #: coefficients @ DERIVATIVE are those of the derivative by the local coordinate
 DERIVATIVE = np.array([np.append(chebyshev.chebder(row), 0.0) for row in np.eye(NODES)])
+#: where roots are bracketed: four places for each of the at most eight of a polynomial
 _PLACES = np.cos(np.linspace(np.pi, 0, 33))
 _FINE = np.cos(np.outer(np.linspace(np.pi, 0, 33), _ORDERS)).T
 _SIGNS = (-1.0) ** _ORDERS  # the basis at the begin of a panel; at its end all are 1

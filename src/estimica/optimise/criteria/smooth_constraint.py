@@ -17,8 +17,10 @@ from estimica.base.arrays import Vector
 from estimica.optimise.criteria.dense_signal import DenseSignal
 from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 
-PEAKS = 4  # extrema that are looked at, the largest ones
-MARGIN = 1e-3  # of the band: how far a design stays from its edge
+PEAKS = 4  # extrema that are looked at, the largest ones: another may become the largest meanwhile
+#: of the band, how far a design stays from its edge: a swing that just touches is inside for one
+#: computation and outside for another
+MARGIN = 1e-3
 ENTRIES = PEAKS + 1
 
 

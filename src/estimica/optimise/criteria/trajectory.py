@@ -36,13 +36,17 @@ from estimica.simulate.engine.options import Options
 from estimica.simulate.engine.run import Run
 from estimica.study.criterion import Criterion
 
-RESOLVED = 1e-8  # of a signal's range: what its last coefficients may be
-TIGHT = 1e-8  # the loosest relative tolerance of a simulation
+RESOLVED = 1e-8  # of a signal's range, what its last coefficients may be: the error of a run
+#: the loosest relative tolerance of a simulation with gradients: extrema and crossings are found by
+#: roots of derivatives, which have fewer digits than the signals
+TIGHT = 1e-8
+#: Rounds of cutting panels, the first of which resolve what is smooth by halves; what is left then
+#: is a kink, and the rest cut by eight: panels beside it are then some 1e-5 of the run wide.
 ROUNDS = 6
-SMOOTH = 2  # rounds that resolve what is smooth
-MOST_PANELS = 4000
+SMOOTH = 2
+MOST_PANELS = 4000  # chosen: 36 000 nodes, each with a gradient
 TIMES = ("settling-time", "rise-time")  # kinds that a window may end too early for
-MOST_STATES = 50
+MOST_STATES = 50  # that tell how events move. Chosen: each is one more signal to be sampled
 
 
 @dataclass(frozen=True, eq=False)

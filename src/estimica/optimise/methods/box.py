@@ -10,8 +10,11 @@ from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.study.tables.optimisation import OptimiseTable
 
-EDGE = 1e-3  # of the box
-REACH = 10.0  # how far to look where there is no bound, in coordinates of size one
+#: of the box: nearer, a tuner stands at its edge. Chosen: too near to be told from it in a picture
+EDGE = 1e-3
+#: how far to look where there is no bound, in coordinates of size one. Chosen: a decade, as in
+#: `explore`: farther, a population is spread too thin; nearer, a poor start is not left
+REACH = 10.0
 
 
 @dataclass(frozen=True, eq=False)

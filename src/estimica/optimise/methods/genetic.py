@@ -1,4 +1,8 @@
-"""Genetic algorithm of pymoo: a population within the bounds, for criteria with many valleys."""
+"""Genetic algorithm of pymoo: a population within the bounds, for criteria with many valleys.
+
+Population and generations are settings of the study; crossover and mutation are those of pymoo
+(J. Blank and K. Deb, pymoo: Multi-Objective Optimization in Python, IEEE Access 8, 2020).
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 Steps along each tuner, then along frames that are turned by chance (seeded), from long to short;
 where one gains it goes on from there. Kinks and jumps do no harm, and neither do designs that
 cannot be simulated. It is what must have failed before a search may say that it has converged.
+
+T. G. Kolda, R. M. Lewis and V. Torczon, Optimization by direct search, SIAM Review 45 (2003);
+frames that are turned by chance after C. Audet and J. E. Dennis, SIAM Journal on Optimization 17
+(2006).
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.problem import FEASIBLE, Evaluation, OptimisationProblem
 
-#: what a step must gain to be gone on with: relative to the cost, or of the worst violation
+#: what a step must gain to be gone on with: relative to the cost, or of the worst violation; as
+#: much as a search must (`stop.GAIN`), and so what "converged" promises
 GAIN = 1e-4
 
 
@@ -32,7 +37,7 @@ class Poll:
     most: int = 40
 
 
-#: after a method that has converged by its gradients
+#: after a method that has converged by its gradients: one long look and one short
 LIGHT = Poll((0.05, 0.002), 0)
 #: where criteria jump or gradients lead nowhere: a settling time has valleys that are 1 % wide
 CLOSE = Poll((0.2, 0.05, 0.01, 0.002), 1)

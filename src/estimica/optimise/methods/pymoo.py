@@ -13,8 +13,9 @@ from estimica.base.errors import DesignError
 from estimica.optimise.methods.box import Box
 from estimica.optimise.problem import Evaluation, OptimisationProblem
 
-WALL = 1e12  # cost of a design that cannot be simulated
-SLACK = 1e-6  # by which an equality may be missed, in units of its demand
+#: cost of a design that cannot be simulated: only compared, so that anything above all costs does
+WALL = 1e12
+SLACK = 1e-6  # by which an equality may be missed, in units of its demand: as `problem.FEASIBLE`
 
 
 def library() -> ModuleType:

@@ -1,4 +1,8 @@
-"""Powell's COBYLA of SciPy: linear models of criteria and limits on a simplex that shrinks."""
+"""Powell's COBYLA of SciPy: linear models of criteria and limits on a simplex that shrinks.
+
+M. J. D. Powell, A direct search optimization method that models the objective and constraint
+functions by linear interpolation, in: Advances in Optimization and Numerical Analysis, 1994.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,9 @@ from estimica.optimise.methods.poll import sizes
 from estimica.optimise.methods.stop import SearchEnd, Stop
 from estimica.optimise.problem import FEASIBLE, Evaluation, FailurePenalty, OptimisationProblem
 
-FIRST_STEP = 0.2  # in coordinates of size one
+#: the first change of each tuner, in coordinates of size one. Chosen: a fifth of the 1 that SciPy
+#: takes, so that the first simplex stays around what a start means
+FIRST_STEP = 0.2
 POLISH_STEP = 0.05  # relative, as a step of the poll
 POLISHED = 1e-3  # of the design: a poll's shortest step
 

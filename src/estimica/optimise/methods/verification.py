@@ -38,12 +38,17 @@ SMOOTH_KINDS = frozenset(
 #: kinds that jump: each swing or crossing has a valley of its own
 JUMPING_KINDS = frozenset({"settling-time", "function"})
 ROUNDS = 12  # of method and poll; more than 7 were not needed in 120 random problems
-LOOKS = 3  # for further starts
-FAR_GAIN = 0.01  # relative, for which it is worth looking farther once more
-NEAR = 1.5  # times the best: what the method goes on from after the poll of a further start
+#: Looks for further starts, and the relative gain for which one more is worth it. Chosen: each is a
+#: sample with polls and searches of its own, and less than 1 % is not worth them.
+LOOKS = 3
+FAR_GAIN = 0.01
+#: times the best: what the method goes on from after the rough poll of a further start. Chosen:
+#: what would have to gain more than a third is left
+NEAR = 1.5
 ROUGH = Poll((0.2, 0.05), 1, most=20)  # of a further start
 DONE = ("converged", "stalled", "rested", "away")
-FARTHER = (10.0, 100.0, 1e4, 1e8)  # times as far: a minimum beyond would show
+#: times as far as a tuner has run, coarser the farther: a minimum there would show as a rise
+FARTHER = (10.0, 100.0, 1e4, 1e8)
 
 
 @dataclass(frozen=True)

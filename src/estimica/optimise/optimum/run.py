@@ -28,7 +28,7 @@ from estimica.optimise.robust import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import OptimiseTable, optimise_table
 
-LIMIT = 1e-4  # of a demand: by how much a limit may be missed
+LIMIT = 1e-4  # of a demand, by how much a limit may be missed: as much as a search gains at least
 
 
 def _no_curves() -> list[IndicatorCurves]:

@@ -2,7 +2,8 @@
 
 The ends of the front come first: each criterion alone, then the others as small as they can be
 beside it; then all at once. Between them the limits are spread evenly, and every search starts at
-the nearest design that is known.
+the nearest design that is known (Y. Y. Haimes, L. S. Lasdon and D. A. Wismer, IEEE Trans. Systems,
+Man and Cybernetics 1, 1971).
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from estimica.optimise.problem import OptimisationProblem, SearchStopped
 from estimica.optimise.robust import RobustDesign, combined
 from estimica.study.tables.optimisation import OptimiseTable
 
-MISSED = 1e-4  # of a limit: such designs are not on the front
-BESIDE = 1e-3  # of its range, that a criterion may give away at its end of the front
-LEAST = 1e-9  # of a limit
+MISSED = 1e-4  # of a limit: such designs are not on the front; as in `optimum.run.LIMIT`
+#: of its range, that a criterion may give away at its end of the front: ten times what a search
+#: leaves, so that the others have some room, and too little to be seen in a picture
+BESIDE = 1e-3
+LEAST = 1e-9  # a limit in units of its demand must be positive, also where a range begins at zero
 #: not "front", under which older runs noted scores without what was not reached
 NOTED = "design of front "
 

@@ -18,8 +18,11 @@ from estimica.experiment.guess.step.record import FEWEST, StepRecord
 AT_TAU = 1 - np.exp(-1.0)  # 63.2 %
 AT_THIRD = 1 - np.exp(-1 / 3)  # 28.3 %
 LONGEST = 12.0  # the transient is looked at for so many times its rise
-MIDDLE = (0.2, 0.6)  # of the rise, where a tangent may touch
-OVERSHOOT = 0.04  # of the rise, from which on it may be a second order
+#: of the rise, where a tangent may touch: n equal lags are steepest at 0.26 (n = 2) to 0.5 (n → ∞)
+MIDDLE = (0.2, 0.6)
+#: of the rise, from which on it may be a second order. Chosen: a damping of 0.71; less overshoot
+#: may be noise
+OVERSHOOT = 0.04
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,10 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.experiment.guess.step.record import StepRecord
 
-SLOWEST = 0.85  # ratio of successive thirds from which on nobody can tell where it ends
+#: ratio of successive differences from which on nobody can tell where it ends: what is still to
+#: come, r²/(1 - r) of the first of them, is then five times as much, and an error of r counts
+#: eightfold
+SLOWEST = 0.85
 BINS = 200  # samples are averaged to at most so many
 WIDTHS = 12  # tried, between the two shares of the record
 NARROWEST, WIDEST = 1 / 80, 1 / 3
