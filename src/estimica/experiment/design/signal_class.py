@@ -71,7 +71,7 @@ def try_candidates(
     points = list(_grid(here))
     candidates = [Candidate(_label(p), p, None, "not tried") for p in points]
 
-    def note(number: int, outcome: Outcome[Any]) -> None:
+    def note(number: int, outcome: ItemOutcome[Any]) -> None:
         candidates[number] = _candidate(here.bench, points[number], outcome)
         if many.progress:
             done = sum(c.error != "not tried" for c in candidates)

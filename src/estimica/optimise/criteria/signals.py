@@ -146,20 +146,5 @@ def trajectory_function(
         code = code_for(text) if code_for else trusted_code(text, Path())
         call = load_function(code).call
     except CodeRefusedError as error:
-        raise DesignError("O039", f"{where}: {error}") from None
-    if not code.function:
-        raise DesignError("O039", f"{where}: function '{text}' is not written as file.py:function")
-    file = code.folder / code.entry.name
-    try:
-        defined = run_code(code).names
-    except EstimicaError:
-        raise
-    except Exception as error:  # the user's code may raise anything
-        raise DesignError(
-            "O039", f"{where}: '{file}' cannot be run: {type(error).__name__}: {error}"
-        ) from None
-    if not callable(defined.get(code.function)):
-        names = [n for n, v in defined.items() if callable(v) and not n.startswith("_")]
-        hint = did_you_mean(code.function, names)
-        raise DesignError("O039", f"{where}: '{file}' has no function '{code.function}'{hint}")
-    return TrajectoryFunction(criterion.name, defined[code.function], criterion.of)
+        raise DesignError("O039", f"criterion '{criterion.name}': {error}") from None
+    return TrajectoryFunction(criterion.name, call, criterion.of)
