@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _Room(ModuleType):
-    """`es.optimise(study)` works whether or not the room of that name was imported before."""
+    """Callable: an import of this room may put it where `es.optimise` is, the function."""
 
     def __call__(self, *given: Any, **settings: Any) -> Any:
         from estimica.optimise.optimum.run import optimise
