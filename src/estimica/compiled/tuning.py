@@ -64,10 +64,10 @@ class _ConstantsFunction:
     """The function that prepares a run with arrays of its own; each thread needs one."""
 
     def __init__(
-        self, function: ca.Function, given: tuple[object, ...], found: tuple[object, ...]
+        self, function: ca.Function, given: tuple[object, ...], results: tuple[object, ...]
     ) -> None:
         self._values, self._rates = (np.zeros(shape) for shape in given)
-        self._found = tuple(np.zeros(shape) for shape in found)
+        self._found = tuple(np.zeros(shape) for shape in results)
         buffer, self._evaluate = function.buffer()
         for i, a in enumerate((self._values, self._rates)):
             buffer.set_arg(i, memoryview(a))

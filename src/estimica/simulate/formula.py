@@ -146,16 +146,16 @@ class FormulaModel(Model):
     def _known(
         self, given: Sequence[str] | None, names: Sequence[str], what: str
     ) -> tuple[str, ...]:
-        found = (given,) if isinstance(given, str) else tuple(given or ())
-        for n in found:
+        chosen = (given,) if isinstance(given, str) else tuple(given or ())
+        for n in chosen:
             if n not in names:
                 if n in self.input_names:
                     raise ModelError("M078", f"'{n}' is an input, no {what}")
                 hint = did_you_mean(n, names) or f" ({what}s: {', '.join(names)})"
                 raise ModelError("M079", f"the formula has no {what} '{n}'{hint}")
-            if found.count(n) > 1:
+            if chosen.count(n) > 1:
                 raise ModelError("M080", f"{what} '{n}' is named twice")
-        return found
+        return chosen
 
     def _require_values(
         self, outputs: Sequence[str], given: Numbers, tuners: Sequence[str]

@@ -44,10 +44,12 @@ class FrequencyRun:
 
 def checked_frequencies(omega: Sequence[float] | Vector) -> Vector:
     """Angular frequencies that a user gave: at least one, all finite and none negative."""
-    found = np.atleast_1d(np.asarray(omega, np.float64))
-    if not found.size:
+    frequencies = np.atleast_1d(np.asarray(omega, np.float64))
+    if not frequencies.size:
         raise ModelError("M151", "no frequencies; give at least one")
-    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    bad = np.flatnonzero(~(np.isfinite(frequencies) & (frequencies >= 0)))
     if bad.size:
-        raise ModelError("M152", f"the frequency {found[bad[0]]:g} rad/s must be finite and ≥ 0")
-    return found
+        raise ModelError(
+            "M152", f"the frequency {frequencies[bad[0]]:g} rad/s must be finite and ≥ 0"
+        )
+    return frequencies

@@ -376,22 +376,22 @@ class Initialiser:
         """
         given = (values, time, u, d)
         small = U.size <= SEARCHED
-        found = self._near(U, given)
-        if found is not None and not (small and (U * found < 0).any()):
-            return found
+        solution = self._near(U, given)
+        if solution is not None and not (small and (U * solution < 0).any()):
+            return solution
         root = self._searched(U, given) if small else RootResult(None)
-        found = root.U if root.U is not None else found
-        if found is None:
-            found = self._from_far(U, given)
-        if found is None and not small:
+        solution = root.U if root.U is not None else solution
+        if solution is None:
+            solution = self._from_far(U, given)
+        if solution is None and not small:
             root = self._searched(U, given)
-            found = root.U
-        if found is None and self.has_modes and self._is_square(U):
-            found = self._switching.find(U, *given, 1.0).U
-        if found is None:
+            solution = root.U
+        if solution is None and self.has_modes and self._is_square(U):
+            solution = self._switching.find(U, *given, 1.0).U
+        if solution is None:
             self._fail(U, given, root.text)
             raise AssertionError
-        return found
+        return solution
 
     def _near(self, guess: Vector, given: Given) -> Vector | None:
         """By Newton's method, or the model's homotopy."""

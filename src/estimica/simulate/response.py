@@ -153,20 +153,20 @@ def numbers(
     start: Mapping[str, float] | None,
 ) -> dict[str, float]:
     """Run constants set by the user, checked: {entry of P: value}."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, value in (parameters or {}).items():
         constant = require_tunable(equations, name, "changed")
         if constant.name.startswith("start("):
             raise ModelError(
                 "M040", f"'{name}' is a state, not a parameter; set its start value with start="
             )
-        found[constant.name] = _finite(name, value)
+        values[constant.name] = _finite(name, value)
     for name, value in (start or {}).items():
         constant = find_constant(equations, name)
         if not constant.name.startswith("start("):
             raise ModelError("M041", f"'{name}' is a parameter; set it with parameters=")
-        found[constant.name] = constant.sign * _finite(name, value)
-    return found
+        values[constant.name] = constant.sign * _finite(name, value)
+    return values
 
 
 def _finite(name: str, value: object) -> float:

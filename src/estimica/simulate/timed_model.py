@@ -101,14 +101,14 @@ def known_names(
     model: Model, given: Sequence[str] | None, names: Sequence[str], what: str
 ) -> tuple[str, ...]:
     """Names that a user asked for, each once and each known."""
-    found = (given,) if isinstance(given, str) else tuple(given or ())
-    for n in found:
+    chosen = (given,) if isinstance(given, str) else tuple(given or ())
+    for n in chosen:
         if n not in names:
             hint = did_you_mean(n, names) or f" ({what}s: {', '.join(names) or 'none'})"
             raise ModelError("M116", f"'{model.name}' has no {what} '{n}'{hint}")
-        if found.count(n) > 1:
+        if chosen.count(n) > 1:
             raise ModelError("M117", f"{what} '{n}' is named twice")
-    return found
+    return chosen
 
 
 def finite_number(name: str, value: object) -> float:

@@ -180,16 +180,16 @@ class _Writer:
 
     def handed_on(self, starts: range) -> list[frozenset[int]]:
         """For each part, the places of the work vector that later parts read."""
-        f, live, found = self.function, set[int](), []
+        f, live, needed = self.function, set[int](), []
         for k in range(f.n_instructions() - 1, -1, -1):
             if k + 1 == f.n_instructions() or k + 1 in starts:
-                found.append(frozenset(live))
+                needed.append(frozenset(live))
             op = f.instruction_id(k)
             if op != ca.OP_OUTPUT:
                 live.discard(f.instruction_output(k)[0])
             if op not in (ca.OP_CONST, ca.OP_INPUT):
                 live.update(f.instruction_input(k))
-        return found[::-1]
+        return needed[::-1]
 
     def part(self, instructions: range, header: str, kept: frozenset[int]) -> str:
         """One function that runs some of the instructions."""

@@ -333,23 +333,23 @@ def observed_run(
             values[name], slopes[name] = float(theta[k]), unit[k]
     for k, (name, value) in enumerate((moved or {}).items(), start=len(layout.wrt)):
         values[name], slopes[name] = value, unit[k]
-    found = chain.at(values, slopes)
+    formulas = chain.at(values, slopes)
     Y = np.empty((N, len(layout.outputs)))
     YS = np.empty((N, len(layout.outputs), width))
     place = {n: k for k, n in enumerate(layout.formulas)}
     for k, name in enumerate(layout.outputs):
         if name in place:
-            Y[:, k], YS[:, k] = found.Y[:, place[name]], found.YS[:, place[name]]
+            Y[:, k], YS[:, k] = formulas.Y[:, place[name]], formulas.YS[:, place[name]]
         else:
             Y[:, k], YS[:, k] = values[name], slopes[name]
-    return FormulaRun(found.times, Y, YS, found.status, found.text)
+    return FormulaRun(formulas.times, Y, YS, formulas.status, formulas.text)
 
 
 def _signals(
     names: Sequence[str], inputs: Mapping[str, object], times: Vector
 ) -> dict[str, float | Vector]:
     """Inputs that stand in formulas, at the samples."""
-    found: dict[str, float | Vector] = {}
+    samples: dict[str, float | Vector] = {}
     for name in names:
         given = inputs.get(name)
         if given is None:
@@ -357,11 +357,11 @@ def _signals(
                 "M232", f"input '{name}' stands in a formula of an output; give it in the case"
             )
         if isinstance(given, np.ndarray) and given.shape == times.shape:
-            found[name] = given
+            samples[name] = given
         else:
             signal = as_signal(name, given)
-            found[name] = signal.at(times) if len(signal.time) > 1 else float(signal.value[0])
-    return found
+            samples[name] = signal.at(times) if len(signal.time) > 1 else float(signal.value[0])
+    return samples
 
 
 def _inner_options(options: Any, layout: OutputSplit) -> Any:

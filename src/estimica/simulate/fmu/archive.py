@@ -130,13 +130,13 @@ def _read(path: Path, content: IO[bytes]) -> str:
 
 def _hashes(archive: zipfile.ZipFile) -> dict[str, str]:
     """The hash of each file in an archive, by the path that it is unpacked to."""
-    found = {}
+    hashes = {}
     for member in archive.infolist():
         if not member.is_dir():
             with archive.open(member) as file:
                 parts = [p for p in member.filename.split("/") if p not in ("", ".")]
-                found["/".join(parts)] = _hash(file)
-    return found
+                hashes["/".join(parts)] = _hash(file)
+    return hashes
 
 
 def _is_intact(folder: Path, hashes: Mapping[str, str]) -> bool:

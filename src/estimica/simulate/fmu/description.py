@@ -117,44 +117,46 @@ def read_description(archive: FmuArchive) -> FmuDescription:
     read = _reader()
     _require_version(archive)
     try:
-        found = read(str(archive.folder), validate=False)
+        described = read(str(archive.folder), validate=False)
     except Exception as error:  # FMPy raises many kinds
         if "FMI version" in str(error):
             raise _wrong_version(archive, str(error).rsplit(" ", 1)[-1]) from None
         raise ModelError(
             "M203", f"'{archive.path}': modelDescription.xml cannot be read: {error}"
         ) from None
-    version = str(found.fmiVersion)
-    if found.fmiMajorVersion not in (2, 3):
+    version = str(described.fmiVersion)
+    if described.fmiMajorVersion not in (2, 3):
         raise _wrong_version(archive, version)
     interfaces: dict[Interface, FmuInterface] = {}
-    if found.modelExchange is not None:
-        interfaces["me"] = _interface(found.modelExchange, _directional(archive, "ModelExchange"))
-    if found.coSimulation is not None:
-        interfaces["cs"] = _interface(found.coSimulation, _directional(archive, "CoSimulation"))
+    if described.modelExchange is not None:
+        interfaces["me"] = _interface(
+            described.modelExchange, _directional(archive, "ModelExchange")
+        )
+    if described.coSimulation is not None:
+        interfaces["cs"] = _interface(described.coSimulation, _directional(archive, "CoSimulation"))
     if not interfaces:
         raise ModelError(
             "M205",
             f"'{archive.path}' has neither Model Exchange nor Co-Simulation; export it with one",
         )
-    experiment = found.defaultExperiment
+    experiment = described.defaultExperiment
     states = [
         d.variable.derivative.name if d.variable.derivative is not None else d.variable.name
-        for d in found.derivatives
+        for d in described.derivatives
     ]
-    width = [_width(d.variable) for d in found.derivatives]
+    width = [_width(d.variable) for d in described.derivatives]
     plain = all(n == 1 for n in width)
-    indicators = found.numberOfEventIndicators or len(found.eventIndicators)
+    indicators = described.numberOfEventIndicators or len(described.eventIndicators)
     return FmuDescription(
-        name=str(found.modelName),
-        description=str(found.description or ""),
-        tool=str(found.generationTool or ""),
-        fmi=found.fmiMajorVersion,
-        token=str(found.guid),
+        name=str(described.modelName),
+        description=str(described.description or ""),
+        tool=str(described.generationTool or ""),
+        fmi=described.fmiMajorVersion,
+        token=str(described.guid),
         interfaces=interfaces,
-        variables=tuple(_variable(v, found.fmiMajorVersion) for v in found.modelVariables),
+        variables=tuple(_variable(v, described.fmiMajorVersion) for v in described.modelVariables),
         states=tuple(states) if plain else (),
-        derivatives=tuple(int(d.variable.valueReference) for d in found.derivatives),
+        derivatives=tuple(int(d.variable.valueReference) for d in described.derivatives),
         n_states=sum(width),
         n_indicators=int(indicators or 0),
         step=_number(experiment and experiment.stepSize),
@@ -199,12 +201,12 @@ def _directional(archive: FmuArchive, interface: str) -> bool:
     return any(said.get(name, "false") in ("true", "1") for name in names)
 
 
-def _interface(found: Any, directional: bool) -> FmuInterface:
+def _interface(described: Any, directional: bool) -> FmuInterface:
     def says(name: str) -> bool:
-        return str(getattr(found, name, False)).lower() in ("true", "1")
+        return str(getattr(described, name, False)).lower() in ("true", "1")
 
     return FmuInterface(
-        identifier=str(found.modelIdentifier),
+        identifier=str(described.modelIdentifier),
         once=says("canBeInstantiatedOnlyOncePerProcess"),
         directional=directional,
         completed_step=says("needsCompletedIntegratorStep"),
@@ -214,42 +216,44 @@ def _interface(found: Any, directional: bool) -> FmuInterface:
     )
 
 
-def _width(found: Any) -> int:
+def _width(variable: Any) -> int:
     width = 1
-    for dimension in found.dimensions:
+    for dimension in variable.dimensions:
         width *= int(dimension.start or 1)
     return width
 
 
-def _variable(found: Any, fmi: int) -> FmuVariable:
-    kind = _KINDS[fmi].get(str(found.type), "other")
-    declared = found.declaredType
-    causality = str(found.causality or "local")
-    variability = str(found.variability or ("fixed" if causality == "parameter" else "continuous"))
-    initial = found.initial
+def _variable(variable: Any, fmi: int) -> FmuVariable:
+    kind = _KINDS[fmi].get(str(variable.type), "other")
+    declared = variable.declaredType
+    causality = str(variable.causality or "local")
+    variability = str(
+        variable.variability or ("fixed" if causality == "parameter" else "continuous")
+    )
+    initial = variable.initial
     if initial is None and causality not in ("input", "independent"):
         initial = "exact" if causality.endswith("arameter") else "calculated"
         initial = "calculated" if causality == "calculatedParameter" else initial
-    least, most = _attribute(found, declared, "min"), _attribute(found, declared, "max")
+    least, most = _attribute(variable, declared, "min"), _attribute(variable, declared, "max")
     return FmuVariable(
-        name=str(found.name),
-        reference=int(found.valueReference),
-        kind="other" if found.dimensions else kind,
-        type=str(found.type),
+        name=str(variable.name),
+        reference=int(variable.valueReference),
+        kind="other" if variable.dimensions else kind,
+        type=str(variable.type),
         causality=causality,
         variability=variability,
         initial=str(initial or "none"),
-        start=_number(found.start) if kind != "other" and not found.dimensions else None,
-        unit=str(found.unit or (declared.unit if declared is not None else "") or ""),
-        description=str(found.description or ""),
+        start=_number(variable.start) if kind != "other" and not variable.dimensions else None,
+        unit=str(variable.unit or (declared.unit if declared is not None else "") or ""),
+        description=str(variable.description or ""),
         min=float("-inf") if least is None else least,
         max=float("inf") if most is None else most,
-        nominal=_attribute(found, declared, "nominal"),
+        nominal=_attribute(variable, declared, "nominal"),
     )
 
 
-def _attribute(found: Any, declared: Any, name: str) -> float | None:
-    own = _number(getattr(found, name))
+def _attribute(variable: Any, declared: Any, name: str) -> float | None:
+    own = _number(getattr(variable, name))
     return own if own is not None or declared is None else _number(getattr(declared, name))
 
 
@@ -267,9 +271,13 @@ def _number(text: object) -> float | None:
 # --- as users see it ------------------------------------------------------------------------------
 
 
-def quantities_of(found: FmuDescription) -> list[Quantity]:
+def quantities_of(description: FmuDescription) -> list[Quantity]:
     """Every variable with its metadata, and why a parameter cannot be tuned."""
-    return [_quantity(v, _role(v, found)) for v in found.variables if v.causality != "independent"]
+    return [
+        _quantity(v, _role(v, description))
+        for v in description.variables
+        if v.causality != "independent"
+    ]
 
 
 def _quantity(v: FmuVariable, role: str) -> Quantity:
@@ -286,10 +294,10 @@ def _value(v: FmuVariable) -> float | bool | int | None:
     return bool(v.start) if v.kind == "boolean" else int(v.start)
 
 
-def _role(v: FmuVariable, found: FmuDescription) -> str:
+def _role(v: FmuVariable, description: FmuDescription) -> str:
     if v.causality == "input":
         return "input"
-    if v.name in found.states:
+    if v.name in description.states:
         return "state"
     if v.variability == "constant":
         return "constant"

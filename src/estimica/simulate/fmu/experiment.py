@@ -20,9 +20,9 @@ class VariableGroup:
     references: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
     @staticmethod
-    def of(found: FmuDescription, names: tuple[str, ...]) -> VariableGroup:
+    def of(description: FmuDescription, names: tuple[str, ...]) -> VariableGroup:
         """The group of some names."""
-        variables = [found.named(n) for n in names]
+        variables = [description.named(n) for n in names]
         sorted_ = [[v for v in variables if v.kind == kind] for kind in _ORDER]
         reals, integers, booleans = (tuple(v.reference for v in part) for part in sorted_)
         return VariableGroup(

@@ -69,14 +69,14 @@ class Signature:
 def signature_of(function: Function, names: Sequence[str] | None) -> Signature:
     """The signature of a function, for parameters of these names where they are known."""
     try:
-        found = inspect.signature(function)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):  # of something built in
         return Signature("array")
     several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    arguments = [a for a in found.parameters.values() if a.kind not in several]
-    open_ended = any(a.kind is several[1] for a in found.parameters.values())
+    arguments = [a for a in signature.parameters.values() if a.kind not in several]
+    open_ended = any(a.kind is several[1] for a in signature.parameters.values())
     first, rest = (arguments[0].name if arguments else "u"), arguments[2:]
-    if len(arguments) < 2 and not any(a.kind in several for a in found.parameters.values()):
+    if len(arguments) < 2 and not any(a.kind in several for a in signature.parameters.values()):
         raise ModelError(
             "M131",
             f"'{function_name(function)}' takes {len(arguments)} arguments; a model is a function "
@@ -164,14 +164,18 @@ class FunctionCall:
         output = self.outputs[self.shown[column]]
         return f"{name} gave {wanted[row, column]} for '{output}' at time {time:g}"
 
-    def columns(self, found: Any) -> Vector | str:
+    def columns(self, returned: Any) -> Vector | str:
         """What the function returned as (N, ny), or what is wrong with its shape."""
         N, ny = len(self.times), len(self.outputs)
-        if isinstance(found, (tuple, list)) and len(found) == ny and np.ndim(found[0]) == 1:
-            found = np.column_stack([np.asarray(one) for one in found])
-        numbers = np.asarray(found)
+        if (
+            isinstance(returned, (tuple, list))
+            and len(returned) == ny
+            and np.ndim(returned[0]) == 1
+        ):
+            returned = np.column_stack([np.asarray(one) for one in returned])
+        numbers = np.asarray(returned)
         if np.iscomplexobj(numbers) or numbers.dtype.kind not in "fiub":
-            return f"returned {type(found).__name__} of {numbers.dtype}, not real numbers"
+            return f"returned {type(returned).__name__} of {numbers.dtype}, not real numbers"
         if ny == 1 and numbers.shape in ((N,), (N, 1)):
             return np.asarray(numbers, np.float64).reshape(N, 1)
         if numbers.shape == (N, ny):

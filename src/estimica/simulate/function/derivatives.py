@@ -54,16 +54,16 @@ class CentralDifferences:
         """Derivatives (..., m) at `values`; 4 calls for each."""
         columns = []
         for place, size, step in zip(self.places, self.sizes, self.steps, strict=True):
-            found: Vector | str = ""
+            slope: Vector | str = ""
             for shorter in (1.0, RATIO**-2, RATIO**-4):  # a step may leave the function's domain
-                found = _extrapolated(
+                slope = _extrapolated(
                     self.call, place, shorter * step * _size(values[place], size), values
                 )
-                if not isinstance(found, str):
+                if not isinstance(slope, str):
                     break
-            if isinstance(found, str):
-                return found
-            columns.append(found)
+            if isinstance(slope, str):
+                return slope
+            columns.append(slope)
         return np.stack(columns, axis=-1)
 
 
@@ -103,14 +103,14 @@ def _climb(call: Called, place: int, size: float, values: Vector) -> tuple[float
             better.append(None)
         else:
             better.append(narrow + (narrow - wide) / (RATIO**2 - 1))
-    found: list[tuple[float, int]] = []
+    errors: list[tuple[float, int]] = []
     for k, (one, other) in enumerate(pairwise(better)):
         if one is not None and other is not None:
             scale = float(np.linalg.norm(other)) or 1.0
-            found.append((float(np.linalg.norm(one - other)) / scale, k))
-    if not found:
+            errors.append((float(np.linalg.norm(one - other)) / scale, k))
+    if not errors:
         return next((s for s in slopes if isinstance(s, str)), "no step is short enough")
-    error, rung = min(found)
+    error, rung = min(errors)
     return FIRST * RATIO**-rung, error
 
 
@@ -211,14 +211,14 @@ def _picked(call: FunctionCall, here: Vector, slope: Vector) -> tuple[Vector, Ve
     return here[call.rows][:, shown], slope[call.rows][:, shown]
 
 
-def _symbolic(ca: Any, found: Any, N: int, ny: int) -> Any:
+def _symbolic(ca: Any, returned: Any, N: int, ny: int) -> Any:
     """What the function returned as symbols, N rows of ny."""
-    if isinstance(found, (tuple, list)) and len(found) == ny and ny > 1:
-        found = ca.horzcat(*(_symbolic(ca, one, N, 1) for one in found))
-    elif isinstance(found, (np.ndarray, list, tuple)):
-        rows = np.asarray(found, dtype=object).reshape(N, ny)
-        found = ca.vertcat(*(ca.horzcat(*row) for row in rows))
-    y = ca.SX(found)
+    if isinstance(returned, (tuple, list)) and len(returned) == ny and ny > 1:
+        returned = ca.horzcat(*(_symbolic(ca, one, N, 1) for one in returned))
+    elif isinstance(returned, (np.ndarray, list, tuple)):
+        rows = np.asarray(returned, dtype=object).reshape(N, ny)
+        returned = ca.vertcat(*(ca.horzcat(*row) for row in rows))
+    y = ca.SX(returned)
     if y.shape == (1, N) and ny == 1:
         y = y.T
     if y.shape != (N, ny):

@@ -187,9 +187,9 @@ class FunctionModel(TimedModel):
         sizes = options.tuner_scales if isinstance(options, Options) else ()
         return FunctionResponse(call, known, tuners, np.array(sizes, float), self._way, self._learn)
 
-    def _learn(self, found: DerivativeMethod) -> None:
-        if self._found is None or found.error >= self._found.error:
-            self._found = found
+    def _learn(self, method: DerivativeMethod) -> None:
+        if self._found is None or method.error >= self._found.error:
+            self._found = method
 
     def _numbers(self, parameters: Numbers, free: Sequence[str]) -> dict[str, float]:
         given = {n: finite_number(n, v) for n, v in parameters.items()}

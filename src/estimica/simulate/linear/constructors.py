@@ -65,15 +65,15 @@ def transfer_function(
             "or "
             "a TransferFunction of python-control",
         )
-    found = observer_form(rational)
+    realised = observer_form(rational)
     late = ex.add(rational.delay, coefficient(delay, "delay"))
-    found = LinearSystem(found.A, found.B, found.C, found.D, (late,))
+    realised = LinearSystem(realised.A, realised.B, realised.C, realised.D, (late,))
     return LinearModel(
-        found,
+        realised,
         names={
             "inputs": [input],
             "outputs": [output],
-            "states": [f"x{k + 1}" for k in range(len(found.A))],
+            "states": [f"x{k + 1}" for k in range(len(realised.A))],
             "parameters": order,
         },
         parameters={**values, **(parameters or {})},
@@ -166,14 +166,14 @@ def _from_matrices(A: Any, B: Any, C: Any, D: Any) -> LinearSystem:
 def _matrix(letter: str, given: Any) -> Matrix:
     """Rows of formulas or numbers; one entry stands for a matrix of one."""
     rows = [[given]] if isinstance(given, (str, int, float)) else list(given)
-    found: list[tuple[Expression, ...]] = []
+    matrix: list[tuple[Expression, ...]] = []
     for i, row in enumerate(rows, start=1):
         if isinstance(row, (str, int, float)):
             raise ModelError("M130", f"{letter}: {row!r} is not a row; write [[...], [...]]")
-        found.append(
+        matrix.append(
             tuple(coefficient(e, f"{letter}[{i},{k}]") for k, e in enumerate(row, start=1))
         )
-    return tuple(found)
+    return tuple(matrix)
 
 
 def _given(names: Sequence[str] | None, letter: str, count: int) -> list[str]:
@@ -245,14 +245,14 @@ def system_of(given: Any) -> tuple[LinearSystem, Values]:
 def _named(
     letter: str, falling: Any, values: Values, *, monic: bool = False
 ) -> tuple[Expression, ...]:
-    found = []
+    coefficients = []
     for power, value in enumerate(falling[::-1]):
         if value == 0 or (monic and power == len(falling) - 1):
-            found.append(ex.const(float(value)))
+            coefficients.append(ex.const(float(value)))
         else:
             values[f"{letter}{power}"] = float(value)
-            found.append(ex.name(f"{letter}{power}"))
-    return tuple(found)
+            coefficients.append(ex.name(f"{letter}{power}"))
+    return tuple(coefficients)
 
 
 def _entries(letter: str, numbers: Any, values: Values) -> Matrix:

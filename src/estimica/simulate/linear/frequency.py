@@ -88,9 +88,9 @@ def gain(c: Coefficients) -> Vector:
         return np.full(c.D.shape, np.inf)
 
 
-def _sorted(found: npt.NDArray[Any]) -> Complex:
-    order = np.lexsort((found.imag, found.real, np.abs(found).round(12)))
-    return np.asarray(found[order], complex)
+def _sorted(numbers: npt.NDArray[Any]) -> Complex:
+    order = np.lexsort((numbers.imag, numbers.real, np.abs(numbers).round(12)))
+    return np.asarray(numbers[order], complex)
 
 
 # ----------------------------------------------------------------

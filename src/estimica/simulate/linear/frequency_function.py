@@ -200,13 +200,13 @@ class _Response:
         values = self.tuners if theta is None else np.asarray(theta, np.float64)
         known = {**self._known, **dict(zip(self._names, map(float, values), strict=True))}
         with np.errstate(all="ignore"):
-            found = self._evaluated(known)
-        G = np.repeat(found[:, :1], self._count, axis=1)
-        dG = np.repeat(found[:, None, 1:], self._count, axis=1)
+            response = self._evaluated(known)
+        G = np.repeat(response[:, :1], self._count, axis=1)
+        dG = np.repeat(response[:, None, 1:], self._count, axis=1)
         run = FrequencyRun.of(self._omega, G, dG)
         if run.ok:
             return run
-        bad = float(self._omega[np.flatnonzero(~np.isfinite(found).all(axis=1))[0]])
+        bad = float(self._omega[np.flatnonzero(~np.isfinite(response).all(axis=1))[0]])
         listed = ", ".join(f"{n} = {v:g}" for n, v in known.items())
         text = f"{run.text} at {bad:g} rad/s, with {listed}"
         return FrequencyRun.failed(self._omega, self._count, len(values), text)

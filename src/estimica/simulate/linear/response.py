@@ -84,15 +84,15 @@ class LinearResponse:
             return self._failed(f"the delay {late:g} is negative; keep it above 0", named)
         with np.errstate(all="ignore"):
             try:
-                found = self._run(numbers, values)
+                run = self._run(numbers, values)
             except np.linalg.LinAlgError:
-                found = None
-        if found is None:
+                run = None
+        if run is None:
             why = "there is no steady state, a pole is at zero; use initial = 'rest'"
             return self._failed(why, named)
-        if not (np.isfinite(found.Y).all() and np.isfinite(found.YS).all()):
+        if not (np.isfinite(run.Y).all() and np.isfinite(run.YS).all()):
             return self._failed("the output grows beyond all numbers", named)
-        return found
+        return run
 
     def _run(self, numbers: Coefficients, values: Vector) -> LinearRun | None:
         line = self._timeline(numbers.T)

@@ -41,17 +41,17 @@ class Rational:
 def read_transfer_function(text: str) -> Rational:
     """The transfer function that `text` means, as in "K*exp(-T*s)/(1 + tau*s)"."""
     formula = parse_formula(text, "transfer function")
-    found: dict[Expression, Rational] = {}
+    rationals: dict[Expression, Rational] = {}
     holding = {ex.name(VARIABLE)}
     for e in ex.walk(formula.expression):
         if e in holding:
-            found[e] = Rational((ex.ZERO, ex.ONE))
+            rationals[e] = Rational((ex.ZERO, ex.ONE))
         elif holding.isdisjoint(e.operands):
-            found[e] = Rational((e,))
+            rationals[e] = Rational((e,))
         else:
             holding.add(e)
-            found[e] = _combined(e, [found[a] for a in e.operands], text)
-    return found[formula.expression]
+            rationals[e] = _combined(e, [rationals[a] for a in e.operands], text)
+    return rationals[formula.expression]
 
 
 def from_coefficients(

@@ -271,16 +271,16 @@ def _require_mode(model: ModelicaModel, mode: str) -> None:
 def array_of(name: str, given: object) -> Vector:
     """A number, or a row of them."""
     try:
-        found = np.asarray(given, np.float64)
+        array = np.asarray(given, np.float64)
     except (TypeError, ValueError):
         raise ModelError(
             "M172", f"input '{name}': give a number, or one for each point, not {given!r:.40}"
         ) from None
-    if found.ndim > 1:
+    if array.ndim > 1:
         raise ModelError(
-            "M172", f"input '{name}': give one row of numbers, not an array of shape {found.shape}"
+            "M172", f"input '{name}': give one row of numbers, not an array of shape {array.shape}"
         )
-    return found
+    return array
 
 
 def inputs_of_points(

@@ -78,7 +78,7 @@ def quantities_of(
     number: Attributes,
 ) -> list[Quantity]:
     """Every variable with its metadata; `values` are those of parameters as loaded."""
-    found = []
+    quantities = []
     for v in variables:
         role = roles.get(v.name, "algebraic")
         reason = why_not_tunable(system, v.name) if role in FIXED else ""
@@ -88,7 +88,7 @@ def quantities_of(
         low, high = number(v.minimum), number(v.maximum)
         if v.kind is Kind.STRING:
             reason = "of type String"
-        found.append(
+        quantities.append(
             Quantity(
                 v.name,
                 _typed(v, plain),
@@ -103,7 +103,7 @@ def quantities_of(
                 reason,
             )
         )
-    return found
+    return quantities
 
 
 def _typed(v: Variable, value: float | None) -> float | bool | int | str | None:

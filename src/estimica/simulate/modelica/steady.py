@@ -47,21 +47,21 @@ def steady_point(
     system = configuration.tuning.equations.system
     name, n = system.flat.name, len(system.states)
     for _ in range(MODE_ROUNDS):
-        found = _newton(search, point, response.begin, u, n)
-        if found is None:
-            found = _newton(search, _simulated(response, point), response.begin, u, n)
-        if found is None:
-            found, why = _searched(search, point, response.begin, u, n)
-        if found is None:
+        at_rest = _newton(search, point, response.begin, u, n)
+        if at_rest is None:
+            at_rest = _newton(search, _simulated(response, point), response.begin, u, n)
+        if at_rest is None:
+            at_rest, why = _searched(search, point, response.begin, u, n)
+        if at_rest is None:
             raise SimulationError(
                 "R002",
                 f"no steady state of '{name}' found from these start values and inputs{why}; give "
                 "start values nearer to it",
             )
-        d = initialiser.settled(found, response.begin, u)
-        if np.array_equal(d, found.d):
-            return found
-        point = replace(found, d=d)
+        d = initialiser.settled(at_rest, response.begin, u)
+        if np.array_equal(d, at_rest.d):
+            return at_rest
+        point = replace(at_rest, d=d)
     return point
 
 

@@ -109,24 +109,24 @@ def find_conserved(
     """What the states of a model conserve at points with inputs u (N, nu)."""
     values = np.where(np.isnan(tuning.defaults), 1.0, tuning.defaults)
     P, x, _ = tuning.prepare(values)
-    found = []
+    points = []
     for sample in _samples(tuning, x[:n], u):
         G, J = sample.at(derivatives, P)
         if np.isfinite(J).all() and np.isfinite(G).all():
-            found.append((sample, G, J))
-    if not found:
+            points.append((sample, G, J))
+    if not points:
         return Balance()
-    ranks = [_rank(J) for _, _, J in found]
-    sample, _, best = found[int(np.argmax(ranks))]
+    ranks = [_rank(J) for _, _, J in points]
+    sample, _, best = points[int(np.argmax(ranks))]
     deficit = len(best) - max(ranks)
     if not deficit:
         return Balance()
     left = _left_null(best, deficit)
     open_ = _undetermined(tuning, best)
-    constant = all(_annihilates(left, J) for _, _, J in found)
+    constant = all(_annihilates(left, J) for _, _, J in points)
     if not constant or np.linalg.matrix_rank(left[:, :n], 1e-9) < deficit:
         return Balance(open=f"the equations do not determine {open_}")
-    if not all(_annihilates(left, G[:, None]) for _, G, _ in found):
+    if not all(_annihilates(left, G[:, None]) for _, G, _ in points):
         return Balance(open=f"nothing holds {open_} back")
     pivots = _pivots(left[:, :n])
     return Balance(Conserved(tuning, initialiser, derivatives, pivots, n, sample))
@@ -171,14 +171,14 @@ def _annihilates(left: Vector, J: Vector) -> bool:
 
 def _pivots(left: Vector) -> tuple[int, ...]:
     """States that can be computed from the others, one for each row."""
-    found, rest = [], left.copy()
+    pivots, rest = [], left.copy()
     for i in range(len(rest)):
         j = int(np.argmax(np.abs(rest[i])))
-        found.append(j)
+        pivots.append(j)
         for other in range(len(rest)):
             if other != i:
                 rest[other] -= rest[other, j] / rest[i, j] * rest[i]
-    return tuple(found)
+    return tuple(pivots)
 
 
 def _undetermined(tuning: Tuning, J: Vector) -> str:

@@ -112,18 +112,18 @@ class Homotopy:
 
     def solve(self, Z: Vector, u: Vector, d: Vector, P: Vector) -> Vector | None:
         """The root that the simplified equations lead to from Z; None where the way ends."""
-        found = self._at(Z, u, d, P, 0.0)
+        root = self._at(Z, u, d, P, 0.0)
         done, step = 0.0, 0.25
-        while found is not None and done < 1.0:
+        while root is not None and done < 1.0:
             share = min(done + step, 1.0)
-            trial = self._at(found, u, d, P, share)
+            trial = self._at(root, u, d, P, share)
             if trial is None:
                 step *= 0.5
                 if step < _SMALLEST_STEP:
                     return None
             else:
-                found, done, step = trial, share, 2 * step
-        return found
+                root, done, step = trial, share, 2 * step
+        return root
 
     def _at(self, Z: Vector, u: Vector, d: Vector, P: Vector, share: float) -> Vector | None:
         def evaluate(U: Vector) -> tuple[Vector, Vector]:

@@ -99,15 +99,15 @@ class PointResponse:
         P = self.search.system.constants(values, u[0])
         known = self._known
         if not self.search.system.nz or known is None:
-            solution, told = self.search.first(values, P, u)
+            solution, problems = self.search.first(values, P, u)
         else:
             begun, reference = known
-            solution, told = self.search.near(
+            solution, problems = self.search.near(
                 values, P, reference, u, self._predicted(theta - begun, reference, u)
             )
-        if known is None and not told and self.search.system.nz:
+        if known is None and not problems and self.search.system.nz:
             self._known = theta.copy(), solution
-        return self._told(solution, told)
+        return self._told(solution, problems)
 
     def _predicted(self, change: Vector, known: PointSolution, u: Vector) -> Vector:
         """The unknowns to first order in the tuners and moving inputs."""
@@ -118,26 +118,26 @@ class PointResponse:
         found: Vector = known.Z + np.einsum("kij,kj->ki", known.W, moves)
         return found
 
-    def _told(self, solution: PointSolution, told: dict[int, str]) -> PointRun:
+    def _told(self, solution: PointSolution, problems: dict[int, str]) -> PointRun:
         Y, YS = solution.Y, solution.YS
-        status = ALGEBRAIC if told else DONE
+        status = ALGEBRAIC if problems else DONE
         checks = solution.checks()
         if checks.size:
             for k in map(int, np.flatnonzero((checks < 0).any(axis=1))):
-                if k not in told:
-                    told[k] = self._assertion(int(np.flatnonzero(checks[k] < 0)[0]))
+                if k not in problems:
+                    problems[k] = self._assertion(int(np.flatnonzero(checks[k] < 0)[0]))
                     status = CHECK_VIOLATED
-        for k in told:
+        for k in problems:
             Y[k], YS[k] = np.nan, np.nan
         if not np.isfinite(Y.sum() + YS.sum()):  # one pass where nothing is wrong
             finite = np.isfinite(Y).all(axis=1) & np.isfinite(YS).all(axis=(1, 2))
             for k in map(int, np.flatnonzero(~finite)):
-                if k not in told:
-                    told[k] = self._not_finite(Y[k], YS[k])
+                if k not in problems:
+                    problems[k] = self._not_finite(Y[k], YS[k])
                     status = NOT_FINITE_OUTPUT
         failures = tuple(
-            PointFailure(int(self.times[k]), self._inputs(solution.u[k]), told[k])
-            for k in sorted(told)
+            PointFailure(int(self.times[k]), self._inputs(solution.u[k]), problems[k])
+            for k in sorted(problems)
         )
         return PointRun(self.times, Y, YS, solution.Z, status, failures)
 

@@ -144,46 +144,46 @@ class PointSearch:
 
     def _finished(self, solution: PointSolution, values: Vector, failures: int) -> dict[int, str]:
         """Rescue what failed and settle the modes; what still fails, in words."""
-        told: dict[int, str] = {}
+        problems: dict[int, str] = {}
         for _ in range(MODE_ROUNDS):
-            self._rescue(solution, values, told, failures)
+            self._rescue(solution, values, problems, failures)
             if not self.system.nd:
-                return told
+                return problems
             solved = as_order(np.flatnonzero(solution.status == at.SOLVED))
             implied = solution.implied_modes(solved)
             changed = np.flatnonzero((implied != solution.d).any(axis=1))
             changed = changed[solution.status[changed] == at.SOLVED]
             if not len(changed):
-                return told
+                return problems
             solution.d[changed] = implied[changed]
             solution.solve(as_order(changed))
         sure = np.ones(self.system.nz, bool)
         for k in map(int, changed):
             if not self._switched(solution, k, solution.Z[k].copy(), sure):
                 solution.status[k] = at.NOT_SOLVED
-                told[k] = "a relation switches back and forth without end"
-        return told
+                problems[k] = "a relation switches back and forth without end"
+        return problems
 
     def _rescue(
-        self, solution: PointSolution, values: Vector, told: dict[int, str], failures: int
+        self, solution: PointSolution, values: Vector, problems: dict[int, str], failures: int
     ) -> None:
         """Each point that failed; what is found helps those that are left."""
         failed = 0
-        for k in self._left(solution, told):
+        for k in self._left(solution, problems):
             status = int(solution.status[k])
             if failed >= failures:
-                told[k] = f"{_TEXTS[status]}; not searched for, since {failed} others failed"
+                problems[k] = f"{_TEXTS[status]}; not searched for, since {failed} others failed"
                 continue
             why = self._rescued(solution, k, values)
             if why:
-                told[k] = why
+                problems[k] = why
                 failed += 1
             else:
-                self._spread(solution, k, told)
+                self._spread(solution, k, problems)
 
-    def _left(self, solution: PointSolution, told: dict[int, str]) -> Iterator[int]:
+    def _left(self, solution: PointSolution, problems: dict[int, str]) -> Iterator[int]:
         for k in map(int, np.flatnonzero(solution.status)):
-            if k not in told and solution.status[k]:  # one before it may have helped
+            if k not in problems and solution.status[k]:  # one before it may have helped
                 yield k
 
     def _rescued(self, solution: PointSolution, k: int, values: Vector) -> str:
@@ -204,9 +204,9 @@ class PointSearch:
         ended = int(solution.status[k])
         return _TEXTS[ended] if ended == at.SINGULAR else found
 
-    def _spread(self, solution: PointSolution, k: int, told: dict[int, str]) -> None:
+    def _spread(self, solution: PointSolution, k: int, problems: dict[int, str]) -> None:
         """From a point that was found to those that are left, nearest first."""
-        left = np.array([k, *self._left(solution, told)])
+        left = np.array([k, *self._left(solution, problems)])
         if len(left) > 1 and self.system.nz:
             order, parent = nearest_order(solution.u[left])
             parents = np.full(len(solution.u), -1, np.int64)
@@ -268,13 +268,13 @@ class PointSearch:
             return _TEXTS[int(solution.status[k])]
         if self._switched(solution, k, guess, begun):
             return ""
-        found = self.system.search.find(
+        result = self.system.search.find(
             guess, solution.u[k], solution.d[k], solution.P, begun=begun
         )
-        if found.U is None:
+        if result.U is None:
             solution.Z[k] = guess
-            return found.text
-        solution.Z[k] = found.U
+            return result.text
+        solution.Z[k] = result.U
         return "" if not solution.solve(single_order(k)) else _TEXTS[int(solution.status[k])]
 
     def _switched(self, solution: PointSolution, k: int, guess: Vector, begun: Flags) -> bool:
@@ -354,17 +354,17 @@ class PointSearch:
 
     def _simulated(self, solution: PointSolution, values: Vector) -> dict[int, str]:
         """Each point simulated until it is at rest."""
-        told: dict[int, str] = {}
+        problems: dict[int, str] = {}
         times: dict[int, float] = {}
         s = self.system
         for k in range(len(solution.u)):
             at_rest = self._settled(solution, k, values)
             if not at_rest.ok:
-                told[k] = at_rest.text
+                problems[k] = at_rest.text
                 continue
             solution.Z[k] = np.concatenate([at_rest.x[: s.n_states], at_rest.z])
             solution.d[k], times[k] = at_rest.d, at_rest.time
-        solution.evaluate(as_order([k for k in range(len(solution.u)) if k not in told]))
+        solution.evaluate(as_order([k for k in range(len(solution.u)) if k not in problems]))
         if s.tuning.hybrid.n_memory:  # which only a run knows
             solution.status[:] = at.SINGULAR
         for k in map(int, np.flatnonzero(solution.status)):
@@ -374,5 +374,5 @@ class PointSearch:
                 )
                 solution.Y[k], solution.YS[k], solution.status[k] = Y, YS, at.SOLVED
             else:
-                told.setdefault(k, _TEXTS[int(solution.status[k])])
-        return told
+                problems.setdefault(k, _TEXTS[int(solution.status[k])])
+        return problems

@@ -122,7 +122,7 @@ def _dips(curve: Curve, x: Vector, value: Vector, guess: float) -> list[tuple[fl
         small = np.abs(inner)
         low = same & (small < np.abs(value[:-2])) & (small <= np.abs(value[2:]))
     places = 1 + np.flatnonzero(low)
-    found: list[tuple[float, float]] = []
+    intervals: list[tuple[float, float]] = []
     for k in places[np.argsort(np.abs(x[places] - guess), kind="stable")][:_LOOKED_AT]:
         side = float(np.sign(value[k]))
 
@@ -132,8 +132,8 @@ def _dips(curve: Curve, x: Vector, value: Vector, guess: float) -> list[tuple[fl
 
         bottom = minimize_scalar(height, bounds=(x[k - 1], x[k + 1]), method="bounded")
         if bottom.fun < 0:
-            found += [(float(x[k - 1]), float(bottom.x)), (float(bottom.x), float(x[k + 1]))]
-    return found
+            intervals += [(float(x[k - 1]), float(bottom.x)), (float(bottom.x), float(x[k + 1]))]
+    return intervals
 
 
 def _nearest(brackets: list[tuple[float, float]], where: Range) -> list[tuple[float, float]]:

@@ -75,13 +75,13 @@ class StagedModel(Model):
         """What is changed must be something of the model that can be."""
         roles = {q.name: q.role for q in self.model.quantities()}
         rest = () if self.staging.rest is None else self.staging.rest.parameters
-        asked: list[tuple[str, tuple[str, ...]]] = [(n, FIXED) for n, _ in rest]
+        changed: list[tuple[str, tuple[str, ...]]] = [(n, FIXED) for n, _ in rest]
         for stage in self.staging.stages:
-            asked += [(n, ("state", "memory")) for n, _ in stage.added]
-            asked += [
+            changed += [(n, ("state", "memory")) for n, _ in stage.added]
+            changed += [
                 (n, ("state", "memory", "parameter", "constant", "input")) for n, _ in stage.set
             ]
-        for name, allowed in asked:
+        for name, allowed in changed:
             if roles.get(name) not in allowed:
                 what = f"is a {roles[name]}" if name in roles else "is not in the model"
                 hint = did_you_mean(name, [n for n in known if roles[n] in allowed])

@@ -109,14 +109,14 @@ class StagedResponse:
     def _scaled(self, options: Options) -> Options:
         tuning = self.configuration.tuning
         sizes = dict(zip(self.wrt, options.tuner_scales, strict=False))
-        found = []
+        scales = []
         for k, c in enumerate(self._base[: len(self.moving)]):
             value = abs(float(self._values[self._index[k]]))
             usual = value if value > 0 and math.isfinite(value) else 1.0
-            found.append(sizes.get(self.moving[k], usual) if c else usual)
+            scales.append(sizes.get(self.moving[k], usual) if c else usual)
         own = replace(options, tuner_scales=())
         scaled = _scaled(own, tuning, np.ones(len(tuning.wrt)))
-        return replace(scaled, tuner_scales=(*found, *([1.0] * len(self._names))))
+        return replace(scaled, tuner_scales=(*scales, *([1.0] * len(self._names))))
 
     def _cut(self) -> list[_StageRun]:
         """What is simulated from one change to the next; a sample at a change sees it done."""
@@ -247,13 +247,13 @@ class StagedResponse:
         for name, value in rest.parameters:
             there[name] = self._moved(value, known, state)
         theta, chain = self._theta(there)
-        found = self._rest.at(theta)
-        if not found.ok:
+        run = self._rest.at(theta)
+        if not run.ok:
             raise SimulationError(
                 "R050", f"case '{self.staging.name}': there is no steady state to begin from: "
-                f"{found.text.removeprefix('point 0: ').removeprefix('point 0')}",
+                f"{run.text.removeprefix('point 0: ').removeprefix('point 0')}",
             )  # fmt: skip
-        x, X = found.Y[0].copy(), found.YS[0] @ chain
+        x, X = run.Y[0].copy(), run.YS[0] @ chain
         c = self.configuration
         values = self._independent(known, state)
         for name, value in zip(self._names, x, strict=True):
