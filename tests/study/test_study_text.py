@@ -394,7 +394,7 @@ def one_edit(text: str, dice: random.Random) -> tuple[str, dict[str, Any], bool]
             del expected[str(place[0])]  # the last [[table]] takes the name along
         return without(text, place), expected, True
     value = invented(dice)
-    if len(place) == 2 and isinstance(outer, list):
+    if isinstance(outer, list) and isinstance(current, dict):  # under a [[header]] only tables
         value = {"name": "other"}
     outer[key] = value
     return with_value(text, place, value), expected, isinstance(current, (dict, list))
