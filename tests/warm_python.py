@@ -13,17 +13,18 @@ import runpy
 import subprocess
 import sys
 import traceback
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 SMALL = "model Small Real x(start = 1, fixed = true); equation der(x) = -x; end Small;"
 
 
-def run_script(script: Path, folder: Path) -> None:
+def run_script(script: Path, folder: Path, arguments: Sequence[str] = ()) -> None:
     """Run a script in a folder; a warning is an error, and so is everything that is not exit 0."""
     if not hasattr(os, "fork"):
         done = subprocess.run(
-            [sys.executable, "-W", "error", str(script)],
+            [sys.executable, "-W", "error", str(script), *arguments],
             cwd=folder, capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -32,7 +33,7 @@ def run_script(script: Path, folder: Path) -> None:
     assert server.stdin is not None
     assert server.stdout is not None
     told = folder / f"{script.stem}.told"
-    server.stdin.write(json.dumps([str(script), str(folder), str(told)]) + "\n")
+    server.stdin.write(json.dumps([str(script), str(folder), str(told), *arguments]) + "\n")
     server.stdin.flush()
     code = server.stdout.readline().strip()
     assert code == "0", told.read_text(encoding="utf-8") if told.is_file() else code
@@ -61,22 +62,22 @@ def _warm_up() -> None:
 def _serve() -> None:
     _warm_up()
     for line in sys.stdin:
-        script, folder, told = json.loads(line)
+        script, folder, told, *arguments = json.loads(line)
         child = os.fork()
         if child == 0:
-            os._exit(_run(script, folder, told))
+            os._exit(_run(script, folder, told, arguments))
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _run(script: str, folder: str, told: str) -> int:
+def _run(script: str, folder: str, told: str, arguments: list[str]) -> int:
     """As Python itself would run it, with all that it prints in the file `told`."""
     os.chdir(folder)
     out = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for here, place in ((nothing, 0), (out, 1), (out, 2)):
         os.dup2(here, place)
-    sys.argv, sys.path[0] = [script], str(Path(script).parent)
+    sys.argv, sys.path[0] = [script, *arguments], str(Path(script).parent)
     code = 0
     try:
         runpy.run_path(script, run_name="__main__")

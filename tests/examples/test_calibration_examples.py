@@ -13,6 +13,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+from tests import warm_python
 from typer.testing import CliRunner
 
 import estimica as es
@@ -367,9 +368,4 @@ def test_script_without_data_says_where_to_get_them(example, tmp_path):
 
 
 def run_script(example: str, arguments: list[str], folder: Path) -> None:
-    path = EXAMPLES / example / "fit.py"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(path), *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    warm_python.run_script(EXAMPLES / example / "fit.py", folder, arguments)

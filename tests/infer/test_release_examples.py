@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.warm_python import run_script
 
 import estimica as es
 
@@ -54,15 +53,8 @@ def test_page_shows_the_model_that_is_run(example: str):
 @pytest.mark.parametrize(
     "path", ["rc_circuit/release.py", "two_point_noise/fit.py", "heat_exchanger/release.py"]
 )
-def test_script_runs(path: str):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / path)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+def test_script_runs(path: str, tmp_path: Path):
+    run_script(EXAMPLES / path, tmp_path)
 
 
 # --- heat exchanger ------------------------------------------------------------------------------
