@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from estimica.apps.cli.console import StatusLine, say
 from estimica.apps.time_left import TimeLeft
+from estimica.base.result import Progress
 
 if TYPE_CHECKING:
     from estimica.estimate.run.one_start import Progress as FitProgress
@@ -22,22 +23,6 @@ EVERY = 2.0  # s between plain lines
 EVERY_OF_FIT = 1.0  # s; its lines tell more, and a fit is over sooner
 SHOWN = 4  # unknowns whose values are told: what fits into a line of 100 characters
 LEAST = 3  # iterations before the time that is left is guessed; three steps make a rate
-
-
-class Counted(Protocol):
-    """What `base.result.Progress` tells of pieces of work."""
-
-    @property
-    def done(self) -> int:
-        """Pieces that are done."""
-
-    @property
-    def count(self) -> int:
-        """Of so many."""
-
-    @property
-    def failed(self) -> int:
-        """Those done that failed."""
 
 
 class ProgressLine:
@@ -70,10 +55,10 @@ class ProgressLine:
     ) -> None:
         self._renewed.stop()
 
-    def counting(self, pieces: str) -> Callable[[Counted], None]:
+    def counting(self, pieces: str) -> Callable[[Progress], None]:
         """Tell of pieces of work: `12 of 500 replicates, 1 failed`."""
 
-        def tell(progress: Counted) -> None:
+        def tell(progress: Progress) -> None:
             failed = f", {progress.failed} failed" if progress.failed else ""
             text = f"{progress.done} of {progress.count} {pieces}{failed}"
             self.tell(text, progress.done / progress.count)

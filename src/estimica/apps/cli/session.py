@@ -35,7 +35,7 @@ ESTIMATE = "estimate"  # the checkpoint that holds a fit
 #: ends of a search that went its way, though its best design is not good enough to be used
 COMPLETE = ("not met", "evaluation limit")
 
-AnyResult = TypeVar("AnyResult", bound=Any)
+AnyResult = TypeVar("AnyResult", bound=Any)  # a Result, which is a dataclass with a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Session:
 
         `more` is what the JSON has beside the result's own.
         """
-        outcome = outcome_of(result)
+        outcome: Outcome = result.outcome
         goes_on = resumable and outcome.status == "interrupted"
         delivery = Delivery(
             result=lambda: {**result.to_dict(), **(more or {})},
@@ -193,7 +193,7 @@ class ActiveRun:
     def finish(self, result: AnyResult) -> AnyResult:
         """The result with its run, which is ended with it."""
         result = replace(result, run=self.writer.id)
-        outcome = outcome_of(result)
+        outcome: Outcome = result.outcome
         keep_page(result, self.writer)
         self.writer.finish(_stored_status(outcome), outcome.message, result.to_dict())
         return result
@@ -224,17 +224,6 @@ def say_problems(problems: Iterable[Problem]) -> None:
     for problem in problems:
         word = "warning" if problem.warning else "error"
         say(f"{word} {problem.code}: {problem.text}")
-
-
-def outcome_of(result: Any) -> Outcome:
-    """How an analysis ended."""
-    outcome = result.outcome
-    if isinstance(outcome, Outcome):
-        return outcome
-    if callable(outcome):
-        status, message = outcome()
-        return Outcome(status, message, ok=status == "done")
-    return Outcome(outcome.status, outcome.message, ok=outcome.ok)
 
 
 def _stored_status(outcome: Outcome) -> Status:

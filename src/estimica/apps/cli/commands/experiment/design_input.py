@@ -23,7 +23,6 @@ from estimica.apps.cli.options import (
 from estimica.apps.cli.session import (
     Session,
     given_options,
-    outcome_of,
     say_problems,
     stored_run,
 )
@@ -94,7 +93,7 @@ def design_input(
     session.deliver(
         result,
         lambda: [text(result.table())],
-        (None if outcome_of(result).status == "failed" else csv, result.write_csv),
+        (None if result.outcome.status == "failed" else csv, result.write_csv),
         (report, result.report),
     )
 
