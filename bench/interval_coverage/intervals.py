@@ -11,7 +11,7 @@ from experiments import Laboratory
 
 import estimica as es
 from estimica.base.view import Table
-from estimica.infer.covariance.run import KINDS
+from estimica.infer.covariance.result import KINDS
 
 #: bootstrap replicates: by the (B + 1)α rule the ends lie at the outermost of 40, and what is
 #: covered is 95 % on the average whatever B is; more of them only make widths steadier

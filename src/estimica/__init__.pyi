@@ -33,7 +33,7 @@ from .experiment.guess.step.run import first_guess as first_guess
 from .experiment.simulate import simulate_experiment as simulate_experiment
 from .infer.backcalculation.result import BackCalculation as BackCalculation
 from .infer.backcalculation.run import backcalculate as backcalculate
-from .infer.bands import bands as bands
+from .infer.bands.run import bands as bands
 from .infer.bootstrap.run import bootstrap as bootstrap
 from .infer.covariance.run import covariance as covariance
 from .infer.criterion_map.run import criterion_map as criterion_map
@@ -43,7 +43,7 @@ from .infer.likelihood_ratio.run import likelihood_ratio as likelihood_ratio
 from .infer.posterior.result import Posterior as Posterior
 from .infer.posterior.run import sample as sample
 from .infer.profile.run import profile as profile
-from .infer.region import region as region
+from .infer.region.run import region as region
 from .infer.release.run import release as release
 from .infer.residuals.run import residuals as residuals
 from .infer.second_model.run import second_model as second_model

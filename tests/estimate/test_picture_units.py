@@ -160,7 +160,7 @@ def test_sensitivity_ellipses_have_axes_of_one_scale_that_are_named() -> None:
 
 
 def test_what_the_outputs_do_not_tell_apart_has_no_ellipse_and_says_so() -> None:
-    from estimica.infer.sensitivity.run import of_hessian
+    from estimica.infer.sensitivity.result import of_hessian
 
     ring = of_hessian([[1.0, 1.0], [1.0, 1.0]], ["a", "b"]).ellipse("a", "b")
     assert np.isnan(ring).any()

@@ -12,7 +12,7 @@ import pytest
 
 import estimica as es
 from estimica.experiment.design.result import InputDesign
-from estimica.infer.sensitivity.run import of_hessian
+from estimica.infer.sensitivity.result import of_hessian
 from estimica.study.tables.input_design import Span, input_design_table, values_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "input_design"

@@ -11,7 +11,8 @@ from tests.estimate.problems import EXACT, curve, rc_table
 
 from estimica.base.errors import FitError
 from estimica.estimate.run.fit import fit
-from estimica.infer.criterion_map.run import CriterionMap, criterion_map
+from estimica.infer.criterion_map.result import CriterionMap
+from estimica.infer.criterion_map.run import criterion_map
 from estimica.simulate.load import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation

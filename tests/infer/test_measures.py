@@ -16,7 +16,8 @@ from estimica.estimate.run.fit import fit
 from estimica.estimate.run.one_start import limits_of
 from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.run import search
-from estimica.infer.sensitivity.run import SensitivityMeasures, measures, noise_level, of_hessian
+from estimica.infer.sensitivity.result import SensitivityMeasures, of_hessian
+from estimica.infer.sensitivity.run import measures, noise_level
 from estimica.simulate.load import load_model
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimica.infer.identifiability.run import Identifiability, identifiability
+from estimica.infer.identifiability.result import Identifiability
+from estimica.infer.identifiability.run import identifiability
 from estimica.simulate.load import load_model
 from estimica.study.case import Case
 from estimica.study.study import Study

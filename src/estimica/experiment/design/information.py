@@ -16,7 +16,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.experiment.design.problem import DesignProblem, PredictedOutput
-from estimica.infer.sensitivity.run import Measures, of_factor
+from estimica.infer.sensitivity.result import Measures, of_factor
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,7 @@ class BackCalculation(Result):
     has_time: bool
     seconds: float = 0.0
     run: str = ""  # its number in the run store
-    origin: Study | None = field(default=None, repr=False)  # what was asked
+    origin: Study | None = None  # what was asked
 
     @property
     def names(self) -> tuple[str, ...]:

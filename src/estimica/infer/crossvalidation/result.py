@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -64,7 +64,7 @@ class CrossValidation(Result):
 
     presenter = "estimica.infer.crossvalidation.present"
 
-    fit: Fit = field(repr=False)
+    fit: Fit
     by: str
     count: int  # folds that were asked for
     folds: tuple[FoldResult, ...]
@@ -134,8 +134,6 @@ class CrossValidation(Result):
             return Outcome("failed", "no fold could be fitted and predicted", ok=False)
         failed = f"; {self.failed} of {self.count} folds failed" if self.failed else ""
         return Outcome("done", f"{self.verdict}{failed}{unfinished(self.fit)}")
-
-    # -- how it shows itself --------------------------------------------------------------------
 
     def tuner_table(self) -> show.Table:
         """A row for each tuner: how far it scatters over the folds."""

@@ -14,8 +14,9 @@ from estimica.base.text import short
 from estimica.base.view import Curves, Heat, Page, Section, Table, without_empty
 from estimica.estimate.fit.as_json import twin_as_object
 from estimica.estimate.identify.accuracy import Significance
-from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
-from estimica.infer.identifiability.run import Identifiability
+from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.infer.identifiability.result import Identifiability
+from estimica.infer.second_model.present import sections as second_model_sections
 from estimica.infer.sensitivity import present as measures_show
 
 KINDS = ("correlation", "ellipses")
@@ -114,7 +115,7 @@ def _sections(found: Identifiability) -> Iterator[Section]:
         text = "Relative changes that leave every output as it is."
         yield Section("What goes unnoticed", text, (Table(columns, rows),))
     if found.second:
-        yield from found.second.sections()
+        yield from second_model_sections(found.second)
     if found.structural:
         s = found.structural
         because = f" ({s.because})" if s.because else ""

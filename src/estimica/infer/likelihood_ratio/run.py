@@ -1,103 +1,16 @@
-"""Likelihood ratio: whether a model with more that is free is worth it."""
+"""likelihood_ratio: whether a model with more that is free is worth it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
-from estimica.base import view as show
 from estimica.base.errors import InferError
 from estimica.estimate.criteria.scoring import estimated_levels
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
 from estimica.infer.likelihood_ratio.distribution import RatioDistribution, ratio_distribution
 from estimica.infer.likelihood_ratio.nesting import Nested, require_nested, tolerance
-
-Distribution = Literal["chi2", "F"]
-
-
-@dataclass(frozen=True)
-class LikelihoodRatio:
-    """The test of a null model within a larger one.
-
-    Where the noise is known the statistic is the cost reduction, which is χ² distributed with
-    `freedom` degrees if the null model is true. Where it is estimated the statistic is an F: the
-    rise of the squared residuals for each degree of freedom, over the noise of the larger model,
-    with `residual_freedom` degrees (exactly so for one output of a linear model with Gaussian
-    noise). Outputs have noise levels of their own: few samples of the output that tells of a
-    released unknown leave few degrees, however many others there are.
-    """
-
-    distribution: Distribution
-    statistic: float
-    freedom: int  # unknowns that are determined in the larger model only, noise variances counted
-    residual_freedom: float  # that tell the noise which the released unknowns depend on
-    risk: float  # of preferring the larger model where the null model is true
-    cost_reduction: float
-    null_cost: float
-    other_cost: float
-    released: tuple[str, ...]
-
-    def rejects(self, risk: float = 0.05) -> bool:
-        """Whether the null model is given up at this risk."""
-        return self.risk < risk
-
-    def verdict(self, risk: float = 0.05) -> str:
-        """What the test says, in words."""
-        what = ", ".join(f"'{n}'" for n in self.released)
-        if not self.freedom:
-            return (
-                f"these data cannot tell {what} from what was free before: nothing is to be gained"
-            )
-        if self.rejects(risk):
-            return (
-                f"releasing {what} is worth it: a null model that is true would gain so much by "
-                f"chance with probability {self.risk:.2g} only"
-            )
-        return (
-            f"releasing {what} is not worth it: a null model that is true gains as much by chance "
-            f"with probability {self.risk:.2f}"
-        )
-
-    def table(self) -> show.Table:
-        """The numbers of the test."""
-        law = (
-            f"χ² with {self.freedom} degrees of freedom"
-            if self.distribution == "chi2"
-            else f"F with {self.freedom} and {self.residual_freedom:.4g} degrees of freedom"
-        )
-        rows: tuple[tuple[object, ...], ...] = (
-            ("released", ", ".join(self.released)),
-            ("cost of the null model", self.null_cost),
-            ("cost", self.other_cost),
-            ("cost reduction", self.cost_reduction),
-            ("statistic", self.statistic),
-            ("its distribution", law),
-            ("risk", show.Rounded(self.risk, 4)),
-        )
-        return show.Table(("likelihood ratio", ""), rows, "", self.verdict())
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        return {
-            "released": list(self.released),
-            "distribution": self.distribution,
-            "statistic": self.statistic,
-            "freedom": self.freedom,
-            "residual_freedom": self.residual_freedom,
-            "risk": self.risk,
-            "cost_reduction": self.cost_reduction,
-            "null_cost": self.null_cost,
-            "cost": self.other_cost,
-            "verdict": self.verdict(),
-        }
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
+from estimica.infer.likelihood_ratio.result import LikelihoodRatio
 
 
 def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:

@@ -114,8 +114,8 @@ class Release(Result):
     fit: Fit
     n_samples: int
     seconds: float
-    setup: Setup = field(repr=False)
-    objective: Objective = field(repr=False)
+    setup: Setup
+    objective: Objective
     run: str = ""
 
     @property
@@ -150,8 +150,6 @@ class Release(Result):
         if state is None:
             return self.fit
         return fit_of(self.setup, self.objective, state)
-
-    # -- how it shows itself --------------------------------------------------------------------
 
     def plot(  # type: ignore[override]  # of a step, not of unknowns
         self, kind: str = "reductions", *, step: int | None = None

@@ -31,7 +31,9 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.residuals import hypothesis_tests as tests
 from estimica.infer.residuals.output import OutputResiduals
-from estimica.infer.residuals.run import ResidualAnalysis, residuals
+from estimica.infer.residuals.result import ResidualAnalysis
+from estimica.infer.residuals.run import residuals
+from estimica.study.summary import study_summary
 
 HEADINGS = {
     "residuals": ("Over time", "Simulated − measured, with the band of two standard deviations."),

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-from estimica.base import view as show
-from estimica.base.result import finite
-from estimica.base.text import short
-from estimica.base.view import without_empty
+from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.page_frame import study_summary, with_reproduction
 
 
 @dataclass(frozen=True)
@@ -41,11 +34,13 @@ class Direction:
         return max(self.effects, key=lambda e: e.change, default=None)
 
 
-@dataclass(frozen=True, eq=False)
-class SecondModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class SecondModel(Result):
     """What the undetermined directions of a fit do to another model."""
 
-    fit: Fit = field(repr=False)
+    presenter = "estimica.infer.second_model.present"
+
+    fit: Fit
     other: str
     change: float
     threshold: float
@@ -98,100 +93,19 @@ class SecondModel:
             f"'{self.other}' by more than {_percent(max(largest.change, 1e-8))}: any value will do"
         )
 
-    def table(self) -> show.Table:
-        """A row for each direction and output of the second model."""
-        rows: list[tuple[object, ...]] = []
-        for k, d in enumerate(self.directions, start=1):
-            moved = ", ".join(f"{n} {_signed(c * self.change)}" for n, c in d.changes.items())
-            if d.failure:
-                rows.append((k, moved, None, None, None, "fails"))
-            for e in () if d.failure else d.effects:
-                share = short(100 * e.change)
-                remark = "matters" if e.change > self.threshold and d.matters else ""
-                rows.append((k, moved, e.case, e.output, share, remark))
-        columns = ("direction", "tuners move by", "case", "output", "changes by %", "remark")
-        title = f"{self.fit.study.name}: {self.text}"
-        return without_empty(show.Table(columns, tuple(rows), title), "remark")
-
-    def bars(self) -> show.Bars:
-        """How much each output changes, direction by direction."""
-        groups = tuple(
-            (
-                ", ".join(f"{n} {_signed(c * self.change)}" for n, c in d.changes.items()),
-                tuple(
-                    show.Bar(f"{e.output} ({e.case})", 100 * e.change, strong=d.matters)
-                    for e in d.effects
-                ),
-            )
-            for d in self.directions
-        )
-        label = "largest change of the output, % of its RMS"
-        return show.Bars(groups, label, f"What is left open, in '{self.other}'")
-
-    def plot(self) -> Any:
-        """A Plotly figure of the changes."""
-        return show.figure(self.bars())
-
-    def sections(self) -> tuple[show.Section, ...]:
-        """What a page says of it."""
-        said = [self.text, *self.advice]
-        words = "\n\n".join(s[:1].upper() + s[1:] + "." for s in said)
-        shown = (self.table(), self.bars()) if self.directions else ()
-        return (show.Section(f"Second model: {self.other}", words, shown),)
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        title = f"Second model: {self.fit.study.name} and {self.other}"
-        study = self.fit.study
-        first = (study_summary(study, "identifiability"),)
-        return with_reproduction(
-            show.Page(title, self.sections()), "second_model", study, first=first
-        )
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        found = finite(
-            {
-                "study": self.fit.study.name,
-                "second": self.other,
-                "ok": self.ok,
-                "verdict": self.text,
-                "advice": list(self.advice),
-                "change": self.change,
-                "threshold": self.threshold,
-                "missing": list(self.missing),
-                "directions": [
-                    {
-                        "changes": dict(d.changes),
-                        "matters": d.matters,
-                        "here": d.here,
-                        "failure": d.failure,
-                        "effects": [
-                            {"case": e.case, "output": e.output, "change": e.change}
-                            for e in d.effects
-                        ],
-                    }
-                    for d in self.directions
-                ],
-            }
-        )
-        assert isinstance(found, dict)
-        return found
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
-
     def __repr__(self) -> str:
         if not self.directions:
             return self.text
-        return "\n".join([show.text(self.table()), *self.advice])
+        return "\n".join([super().__repr__(), *self.advice])
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended: with its verdict."""
+        return Outcome("done", self.text)
 
 
-def _signed(share: float) -> str:
+def signed(share: float) -> str:
+    """A change in percent with its sign."""
     return f"{100 * share:+.3g} %".replace("-", "−")
 
 
@@ -200,7 +114,7 @@ def _percent(share: float) -> str:
 
 
 def _in_words(direction: Direction, change: float) -> str:
-    moved = [f"'{n}' by {_signed(c * change)}" for n, c in direction.changes.items()]
+    moved = [f"'{n}' by {signed(c * change)}" for n, c in direction.changes.items()]
     if len(moved) == 1:
         return f"moving {moved[0]}"
     return f"moving {', '.join(moved[:-1])} and {moved[-1]} together"

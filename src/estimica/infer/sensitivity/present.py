@@ -11,7 +11,7 @@ from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import short
 from estimica.base.view import Across, Curve, Curves, Panel, Table
-from estimica.infer.sensitivity.run import SensitivityMeasures
+from estimica.infer.sensitivity.result import SensitivityMeasures
 
 CORRELATED = 5.0  # R_i from which on an unknown counts as correlated with others
 MOST_PAIRS = 10

@@ -22,8 +22,8 @@ from estimica.apps.cli.session import Session
 from estimica.base.view import text
 
 if TYPE_CHECKING:
-    from estimica.infer.covariance.run import Covariance
-    from estimica.infer.residuals.run import ResidualAnalysis
+    from estimica.infer.covariance.result import Covariance
+    from estimica.infer.residuals.result import ResidualAnalysis
 
 
 def residuals(

@@ -1,19 +1,14 @@
-"""Region: where two unknowns lie together: the ellipse and the true contour of the likelihood."""
+"""region: the ellipse of two unknowns, and the contour of the cost that it stands for."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from os import PathLike
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
-from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.conclusion.freedom import Freedom
 from estimica.estimate.fit.result import Fit
@@ -23,142 +18,9 @@ from estimica.estimate.run.one_start import limits_of
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.run import search
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
+from estimica.infer.region.result import OTHERS, Region
 
-OTHERS = {
-    "profile": "all other unknowns follow",
-    "conditional": "all other unknowns stay at their estimates",
-}
 POINTS = 48
-
-
-@dataclass(frozen=True, eq=False)
-class Region:
-    """The joint region of two unknowns, once to first order and once by the cost itself.
-
-    Both are closed curves of as many points, one in each direction from the estimate.
-    """
-
-    fit: Fit = field(repr=False)
-    names: tuple[str, str]
-    level: float
-    others: str  # what the other unknowns do: "profile" or "conditional"
-    centre: Vector
-    ellipse: Vector  # (points, 2)
-    contour: Vector  # (points, 2); NaN where the cost stays below its threshold
-    threshold: float  # by how much the cost may rise
-    failed: int  # directions in which a simulation failed
-    open: int  # directions without an end: a bound, or a flat valley
-
-    @property
-    def closed(self) -> bool:
-        """Whether the contour ends in every direction."""
-        return not (self.failed or self.open)
-
-    @property
-    def text(self) -> str:
-        """What it is a region of: of both together, not of each."""
-        told = f"joint {show.percent_text(self.level)} confidence region of "
-        told += " and ".join(self.names)
-        known = len(self.fit.unknowns) > 2 and self.others == "conditional"
-        return f"{told} if all other unknowns were known" if known else told
-
-    @property
-    def mismatch(self) -> float:
-        """The largest distance of contour and ellipse, relative to the ellipse."""
-        far = np.linalg.norm((self.contour - self.ellipse) / self._size, axis=1)
-        return float(np.nanmax(far)) if np.isfinite(far).any() else math.nan
-
-    @property
-    def _size(self) -> Vector:
-        return np.asarray(np.abs(self.ellipse - self.centre).max(axis=0))
-
-    def table(self) -> show.Table:
-        """The widest extent of both curves along each unknown."""
-        rows: list[tuple[object, ...]] = []
-        for k, name in enumerate(self.names):
-            for what, curve in (("ellipse", self.ellipse), ("contour", self.contour)):
-                ends = curve[:, k][np.isfinite(curve[:, k])]
-                low, high = (float(ends.min()), float(ends.max())) if len(ends) else (None, None)
-                rows.append((name, what, float(self.centre[k]), low, high))
-        columns = ("unknown", "curve", "estimate", "from", "to")
-        title = f"{self.fit.study.name}: {self.text}"
-        return show.Table(columns, tuple(rows), title, self._note())
-
-    def curves(self) -> show.Curves:
-        """Both curves in the plane of the two unknowns."""
-        closed = np.vstack([self.ellipse, self.ellipse[:1]])
-        traced = np.vstack([self.contour, self.contour[:1]])
-        curves = (
-            show.Curve("ellipse", closed[:, 0], closed[:, 1], dashed=True, colour=7),
-            show.Curve("contour of the cost", traced[:, 0], traced[:, 1], colour=1),
-            show.Curve("estimate", self.centre[:1], self.centre[1:], dotted=True, colour=0),
-        )
-        units = [u.unit for n in self.names for u in self.fit.unknowns.items if u.label == n]
-        panel = show.Panel(show.name_with_unit(self.names[1], units[1]), curves)
-        label = show.name_with_unit(self.names[0], units[0])
-        return show.Curves((panel,), self.table().title, label, 420)
-
-    def plot(self) -> Any:
-        """A Plotly figure of both curves."""
-        return show.figure(self.curves())
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        shown = (replace(self.curves(), title=""), replace(self.table(), title=""))
-        text = (
-            "The ellipse follows from the covariance, which is exact for linear models. The "
-            f"contour is where the cost has risen by {self.threshold:.4g} while "
-            f"{OTHERS[self.others]}. {self._alone()}"
-        )
-        section = show.Section("Joint region", text, shown)
-        told = show.Page(self.table().title, (section,))
-        study = self.fit.study
-        return with_reproduction(told, "region", study, first=(study_summary(study, "region"),))
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """The region as plain values; what is not finite is None."""
-        found = {
-            "study": self.fit.study.name,
-            "names": list(self.names),
-            "level": self.level,
-            "others": self.others,
-            "centre": self.centre.tolist(),
-            "ellipse": self.ellipse.tolist(),
-            "contour": self.contour.tolist(),
-            "threshold": self.threshold,
-            "failed": self.failed,
-            "open": self.open,
-        }
-        plain = finite(found)
-        assert isinstance(plain, dict)
-        return plain
-
-    def _alone(self) -> str:
-        """What the widest extent of a joint region is not."""
-        return (
-            f"It holds both unknowns at once with {show.percent_text(self.level)} probability "
-            "if the "
-            "model is right; its widest extent along one of them is more than the "
-            f"{show.percent_text(self.level)} interval of that one alone."
-        )
-
-    def _note(self) -> str:
-        said = f"contour: cost {self.threshold:.4g} above the best, {OTHERS[self.others]}"
-        if self.open:
-            said += f"; open in {self.open} of {len(self.contour)} directions"
-        if self.failed:
-            said += f"; simulations failed in {self.failed} of {len(self.contour)} directions"
-        return said
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
 
 
 def region(

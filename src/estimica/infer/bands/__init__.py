@@ -1,0 +1,1 @@
+"""Bands: how far simulated outputs are uncertain."""

@@ -1,0 +1,1 @@
+"""Regions: where two unknowns lie together."""
