@@ -18,9 +18,9 @@ from estimica.base.errors import FitError
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup, prepare
 from estimica.infer.identifiability.structural import probe as structural_probe
-from estimica.infer.identifiability.structural.probe import SimulationProbe
 from estimica.infer.identifiability.structural.run import Structural, structural
 from estimica.infer.identifiability.structural.series import Loop
+from estimica.infer.identifiability.structural.simulation_probe import SimulationProbe
 from estimica.infer.identifiability.structural.taylor import Experiment, TaylorModel
 from estimica.simulate.engine.options import Options
 from estimica.simulate.load import load_model

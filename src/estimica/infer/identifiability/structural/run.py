@@ -26,9 +26,9 @@ from estimica.infer.identifiability.structural.probe import (
     Probe,
     ProbeResult,
     SeriesProbe,
-    SimulationProbe,
     TooLongError,
 )
+from estimica.infer.identifiability.structural.simulation_probe import SimulationProbe
 from estimica.infer.identifiability.structural.taylor import NoSeriesError
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.study import Study
