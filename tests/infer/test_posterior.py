@@ -19,7 +19,7 @@ from estimica.apps.cli.commands.app import app
 from estimica.base.errors import InferError
 from estimica.execute.runs.store import Store
 from estimica.infer.posterior.density import Density, Unbounded, density_around
-from estimica.infer.posterior.diagnosis import Spread
+from estimica.infer.posterior.diagnosis import DrawSummary
 from estimica.infer.refit import fit_context_of
 from estimica.simulate.formula import formula_model
 from estimica.study.noise import DetectionLimits, Sigma
@@ -34,7 +34,7 @@ def drawn(fit: es.Fit, **more: Any) -> es.Posterior:
     return es.sample(fit, **({"draws": 300, "warmup": 150, "chains": 2, "seed": 2} | more))
 
 
-def is_near(s: Spread, mean: float, deviation: float) -> None:
+def is_near(s: DrawSummary, mean: float, deviation: float) -> None:
     """Mean and standard deviation as they should be, within what so many draws tell."""
     assert abs(s.mean - mean) < NEAR * deviation / np.sqrt(s.ess_bulk)
     # the relative error of a standard deviation of n normal draws is 1/√(2n)

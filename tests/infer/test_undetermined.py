@@ -16,7 +16,7 @@ import estimica as es
 from estimica.apps.cli.commands.app import app
 from estimica.base.errors import EstimicaError
 from estimica.base.view import text
-from estimica.infer.bootstrap.intervals import open_interval, percentile_interval, spread
+from estimica.infer.bootstrap.intervals import open_interval, percentile_interval, replicate_summary
 from estimica.simulate.formula import formula_model
 
 X = np.linspace(0, 1, 60)
@@ -93,7 +93,7 @@ def test_percentiles_are_those_of_numpy() -> None:
 
 
 def test_an_unknown_at_its_bound_in_every_replicate_has_no_standard_error() -> None:
-    found = spread(1.0, np.ones(50), 0.0, at_bound=np.ones(50, bool))
+    found = replicate_summary(1.0, np.ones(50), 0.0, at_bound=np.ones(50, bool))
     assert found.at_bound == 1
     assert np.isnan([found.stderr, found.bias, *found.percentile, *found.bca]).all()
 

@@ -21,7 +21,7 @@ FEWEST = 40  # replicates for a 95 % interval: at least one beyond either end
 
 
 @dataclass(frozen=True)
-class Spread:
+class ReplicateSummary:
     """What the replicates say of one unknown; NaN where they say nothing.
 
     That is so where there are too few of them, and where it is at a bound in all of them. What
@@ -38,7 +38,7 @@ class Spread:
     undetermined: float = 0.0  # share of the replicates whose data do not determine it
 
 
-def spread(
+def replicate_summary(
     value: float,
     replicates: Vector,
     acceleration: float,
@@ -47,7 +47,7 @@ def spread(
     widened: Widened | None = None,
     at_bound: Flags | None = None,
     undetermined: Flags | None = None,
-) -> Spread:
+) -> ReplicateSummary:
     """Bias, standard error and 95 % intervals; `truth` is what the replicates were drawn with.
 
     `widened` takes into account that they were drawn with a noise level that is itself estimated.
@@ -55,13 +55,13 @@ def spread(
     bound, lost = _share(at_bound), _share(undetermined)
     if undetermined is not None and undetermined.any():
         ends = open_interval(replicates, undetermined)
-        return Spread(value, math.nan, math.nan, math.inf, ends, NOTHING, bound, lost)
+        return ReplicateSummary(value, math.nan, math.nan, math.inf, ends, NOTHING, bound, lost)
     if len(replicates) < 2 or bound == 1:
         mean = float(replicates.mean()) if len(replicates) else math.nan
-        return Spread(value, mean, math.nan, math.nan, NOTHING, NOTHING, bound)
+        return ReplicateSummary(value, mean, math.nan, math.nan, NOTHING, NOTHING, bound)
     mean = float(replicates.mean())
     wide = widened or _as_they_are
-    return Spread(
+    return ReplicateSummary(
         value,
         mean,
         mean - (value if truth is None else truth),
@@ -101,9 +101,9 @@ def _as_they_are(value: float, ends: Ends) -> Ends:
     return ends
 
 
-def empty_spread(value: float) -> Spread:
+def empty_summary(value: float) -> ReplicateSummary:
     """Of replicates that say nothing."""
-    return Spread(value, math.nan, math.nan, math.nan, NOTHING, NOTHING, 0.0)
+    return ReplicateSummary(value, math.nan, math.nan, math.nan, NOTHING, NOTHING, 0.0)
 
 
 def _share(flags: Flags | None) -> float:

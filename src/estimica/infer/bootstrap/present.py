@@ -9,31 +9,30 @@ from itertools import combinations
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.result import Outcome, finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import aligned, listed, percent, rounded
 from estimica.base.view import (
-    Curve,
     Curves,
     Page,
     Panel,
     Section,
     Table,
-    name_with_unit,
     status_line,
     without_empty,
 )
 from estimica.estimate.fit.as_json import identifiability
-from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
-from estimica.infer.bootstrap.intervals import Spread
+from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.infer.bootstrap.intervals import ReplicateSummary
 from estimica.infer.bootstrap.result import Bootstrap
 from estimica.infer.refit import doubts
+from estimica.infer.scatter import bars, clouds, pairs_to_draw
+from estimica.study.summary import study_summary
 
 PICTURES = ("scatter", "distribution")
-MOST_PAIRS = 8
 BARS = 30
-GREY, STRONG = 7, 1  # of the palette
 DRAWN = {
     "parametric": "Gaussian noise with the variances of the fit",
     "residual": "noise drawn from the residuals of the fit",
@@ -119,11 +118,11 @@ def estimates(bootstrap: Bootstrap) -> Table:
     return without_empty(table, "BCa from", "to ", "at bound %", "unit", "remark")
 
 
-def _ends(spreads: Sequence[Spread]) -> list[float]:
+def _ends(spreads: Sequence[ReplicateSummary]) -> list[float]:
     return [x for s in spreads for x in s.bca]
 
 
-def _row(label: str, s: Spread, unit: str) -> tuple[object, ...]:
+def _row(label: str, s: ReplicateSummary, unit: str) -> tuple[object, ...]:
     value, *others = (
         rounded(float(x), s.stderr) if math.isfinite(x) else None
         for x in (s.value, s.stderr, *s.percentile, *s.bca)
@@ -155,88 +154,48 @@ def _place(bootstrap: Bootstrap, name: str) -> int:
 
 
 def _scatter(bootstrap: Bootstrap, chosen: Sequence[int], named: bool) -> Curves:
-    pairs = list(combinations(chosen, 2))
     correlation = _correlation(bootstrap)
-    if not named:
-        pairs.sort(key=lambda p: -abs(correlation[p]))
-        pairs = pairs[:MOST_PAIRS]
-    items, fit = bootstrap.fit.unknowns.items, bootstrap.fit
-    panels: list[Panel] = []
-    for a, b in pairs:
-        cloud = Curve(
-            "replicates",
-            bootstrap.values[:, a],
-            bootstrap.values[:, b],
-            items[b].unit,
-            dotted=True,
-            colour=0,
-            listed=not panels,
-        )
-        middle = Curve(
-            "estimate",
-            fit.values[[a]],
-            fit.values[[b]],
-            items[b].unit,
-            dotted=True,
-            colour=STRONG,
-            listed=not panels,
-        )
-        lost = [f"{items[k].label} {bootstrap.remark(k)}" for k in (a, b) if bootstrap.remark(k)]
-        heading = (
-            f"{name_with_unit(items[b].label, items[b].unit)} over "
-            f"{name_with_unit(items[a].label, items[a].unit)}: "
-            + ("; ".join(lost) or f"correlation {correlation[a, b]:.2f}")
-        )
-        panels.append(Panel(items[b].label, (cloud, middle), group=heading))
-    return Curves(tuple(panels), f"{fit.study.name}: replicates of pairs", "", 260)
-
-
-def _correlation(bootstrap: Bootstrap) -> dict[tuple[int, int], float]:
-    spread = (
-        bootstrap.values.std(axis=0) if len(bootstrap.values) else np.zeros(bootstrap.fit.n_free)
+    panels = clouds(
+        bootstrap.fit,
+        bootstrap.values,
+        correlation,
+        pairs_to_draw(chosen, correlation, all_of_them=named),
+        what="replicates",
+        remark=bootstrap.remark,
     )
-    told = {}
-    for a, b in combinations(range(bootstrap.fit.n_free), 2):
-        moving = len(bootstrap.values) > 1 and spread[a] > 0 and spread[b] > 0
-        both = bootstrap.values[:, a], bootstrap.values[:, b]
-        told[a, b] = told[b, a] = float(np.corrcoef(*both)[0, 1]) if moving else 0.0
-    return told
+    return Curves(tuple(panels), f"{bootstrap.fit.study.name}: replicates of pairs", "", 260)
+
+
+def _correlation(bootstrap: Bootstrap) -> Vector:
+    """Of the replicates; zero where an unknown does not move."""
+    values, n = bootstrap.values, bootstrap.fit.n_free
+    correlation = np.zeros((n, n))
+    spread = values.std(axis=0) if len(values) else np.zeros(n)
+    for a, b in combinations(range(n), 2):
+        if len(values) > 1 and spread[a] > 0 and spread[b] > 0:
+            both = float(np.corrcoef(values[:, a], values[:, b])[0, 1])
+            correlation[a, b] = correlation[b, a] = both
+    return correlation
 
 
 def _bars(bootstrap: Bootstrap, chosen: Sequence[int]) -> Curves:
     panels: list[Panel] = []
     for k in chosen:
-        u, values = bootstrap.fit.unknowns.items[k], bootstrap.values[:, k]
-        if not len(values):
-            continue
-        counts, edges = np.histogram(values, bins=min(BARS, max(5, len(values) // 10)))
-        top = float(counts.max())
-        ends = bootstrap.spreads[k].percentile
-        curves = [
-            Curve(
-                "replicates",
-                edges,
-                np.append(counts, counts[-1]).astype(float),
-                stepped=True,
-                colour=0,
-                listed=not panels,
-            ),
-            _upright("estimate", float(bootstrap.fit.values[k]), top, STRONG, not panels),
-        ]
-        curves += [
-            _upright("95 % interval", x, top, GREY, not panels and j == 0)
-            for j, x in enumerate(ends)
-            if math.isfinite(x)
-        ]
-        remark = bootstrap.remark(k)
-        heading = name_with_unit(u.label, u.unit) + (f": {remark}" if remark else "")
-        panels.append(Panel("count", tuple(curves), group=heading))
+        values = bootstrap.values[:, k]
+        if len(values):
+            panels.append(
+                bars(
+                    bootstrap.fit,
+                    k,
+                    np.histogram(values, bins=min(BARS, max(5, len(values) // 10))),
+                    bootstrap.spreads[k].percentile,
+                    what="replicates",
+                    label="count",
+                    listed=not panels,
+                    remark=bootstrap.remark(k),
+                )
+            )
     return Curves(tuple(panels), f"{bootstrap.fit.study.name}: replicates", "", 170)
-
-
-def _upright(name: str, x: float, top: float, colour: int, listed: bool) -> Curve:
-    ends = np.array([0.0, top])
-    return Curve(name, np.array([x, x]), ends, dashed=True, colour=colour, listed=listed)
 
 
 # --- page ----------------------------------------------------------------------------------------
@@ -355,7 +314,7 @@ def as_object(bootstrap: Bootstrap) -> dict[str, object]:
     return plain
 
 
-def _spread(s: Spread) -> dict[str, object]:
+def _spread(s: ReplicateSummary) -> dict[str, object]:
     return {
         "value": s.value,
         "mean": s.mean,

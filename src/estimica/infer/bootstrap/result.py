@@ -13,7 +13,12 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.result import Fit
-from estimica.infer.bootstrap.intervals import Spread, empty_spread, spread, widened
+from estimica.infer.bootstrap.intervals import (
+    ReplicateSummary,
+    empty_summary,
+    replicate_summary,
+    widened,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,12 +87,12 @@ class Bootstrap(Result):
         return self.replicates >= 2 and self.failed <= MANY * (self.replicates + self.failed)
 
     @cached_property
-    def spreads(self) -> tuple[Spread, ...]:
+    def spreads(self) -> tuple[ReplicateSummary, ...]:
         """What the replicates say of each unknown, in the order of the fit's unknowns."""
         if not self.trusted:
-            return tuple(empty_spread(float(v)) for v in self.fit.values)
+            return tuple(empty_summary(float(v)) for v in self.fit.values)
         return tuple(
-            spread(
+            replicate_summary(
                 float(self.fit.values[k]),
                 self.values[:, k],
                 float(self.acceleration[k]),
@@ -99,12 +104,12 @@ class Bootstrap(Result):
         )
 
     @cached_property
-    def noise_spreads(self) -> dict[str, Spread]:
+    def noise_spreads(self) -> dict[str, ReplicateSummary]:
         """The same for the estimated noise variances; their bias is that of the replicates."""
         if not self.trusted:
-            return {name: empty_spread(self.fit.noise[name].variance) for name in self.noise}
+            return {name: empty_summary(self.fit.noise[name].variance) for name in self.noise}
         return {
-            name: spread(
+            name: replicate_summary(
                 self.fit.noise[name].variance,
                 variances,
                 self.noise_acceleration.get(name, 0.0),

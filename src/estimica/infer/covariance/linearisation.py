@@ -104,7 +104,7 @@ class LinearisedFit:
 
 def linearise_fit(fit: Fit) -> LinearisedFit:
     """The study of a fit around its estimate: one simulation with sensitivities."""
-    require_estimate(fit)
+    require_optimum(fit)
     objective = scored(fit.setup.calibration(), fit.scales)
     q = objective.unknowns.coordinates(fit.values)
     predictions = objective.predict(fit.values)
@@ -161,8 +161,8 @@ def linearise_fit(fit: Fit) -> LinearisedFit:
     )
 
 
-def require_estimate(fit: Fit) -> None:
-    """A fit that found nothing has nothing to be asked about."""
+def require_optimum(fit: Fit) -> None:
+    """Refuse a fit around which nothing can be linearised; nothing needs to be free in it."""
     if not any(c.outputs for c in fit.cases if c.role == "calibrate"):
         raise InferError(
             "I300",

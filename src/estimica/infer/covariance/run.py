@@ -8,7 +8,7 @@ from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.accuracy import FreeCovariance, accuracy
-from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit, require_estimate
+from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit, require_optimum
 from estimica.infer.covariance.result import KINDS, Covariance
 from estimica.infer.covariance.score import (
     coloured_score_covariance,
@@ -26,7 +26,7 @@ def covariance(fit: Fit, kind: str = "model") -> Covariance:
     may be coloured as well).
     """
     require_kind(kind)
-    require_estimate(fit)
+    require_optimum(fit)
     if kind == "model":
         return Covariance(fit, kind, fit.accuracy)
     refuse_input_errors(fit.study, f"covariance '{kind}'", "use kind 'model', or bootstrap")

@@ -25,7 +25,7 @@ DOUBTFUL = 0.7
 
 
 @dataclass(frozen=True)
-class Spread:
+class DrawSummary:
     """The draws of one quantity in numbers."""
 
     mean: float
@@ -48,7 +48,7 @@ class Spread:
         return enough and bool(self.rhat <= AGREED)
 
 
-def spread(draws: Vector) -> Spread:
+def draw_summary(draws: Vector) -> DrawSummary:
     """Of draws (chains, draws)."""
     library = arviz()
     low, middle, high = (float(x) for x in np.quantile(draws, (0.025, 0.5, 0.975)))
@@ -61,7 +61,7 @@ def spread(draws: Vector) -> Spread:
         alike = float(library.ess(draws, method="mean"))
     deviation = float(draws.std(ddof=1))
     mcse = deviation / math.sqrt(alike) if alike > 0 else math.nan
-    return Spread(float(draws.mean()), deviation, middle, (low, high), rhat, bulk, tail, mcse)
+    return DrawSummary(float(draws.mean()), deviation, middle, (low, high), rhat, bulk, tail, mcse)
 
 
 def _halves(draws: Vector) -> Vector:

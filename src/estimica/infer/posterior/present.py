@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,19 +30,19 @@ from estimica.base.view import (
     without_empty,
 )
 from estimica.estimate.fit.frequency_pictures import across
-from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
-from estimica.infer.posterior.diagnosis import DOUBTFUL, Spread
+from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.infer.posterior.diagnosis import DOUBTFUL, DrawSummary
 from estimica.infer.posterior.libraries import arviz
 from estimica.infer.posterior.predictive import PredictedOutput
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.verdict import outcome, troubles
+from estimica.infer.scatter import GREY, STRONG, bars, clouds, pairs_to_draw
+from estimica.study.summary import study_summary
 
 PICTURES = ("pairs", "distribution", "chains", "predictive")
-MOST_PAIRS = 8
 BARS = 40
 #: draws of a chain, and of a cloud, that are drawn: more make no other picture
 DRAWN = 1000
-GREY, STRONG = 7, 1  # of the palette
 
 
 def tables(found: Posterior) -> tuple[Table, ...]:
@@ -77,7 +76,7 @@ def estimates(found: Posterior) -> Table:
     return without_empty(Table(columns, tuple(rows), title, status_line(*outcome(found))), "unit")
 
 
-def _row(label: str, s: Spread) -> tuple[object, ...]:
+def _row(label: str, s: DrawSummary) -> tuple[object, ...]:
     numbers = (rounded(x, s.stderr) for x in (s.mean, s.stderr, s.median, *s.interval))
     rhat = Rounded(s.rhat, 3) if math.isfinite(s.rhat) else None
     fewest = min(s.ess_bulk, s.ess_tail)
@@ -114,63 +113,26 @@ def _pairs(found: Posterior, chosen: Sequence[int], named: bool) -> Curves:
     flat = found.values.reshape(-1, found.fit.n_free)
     with np.errstate(invalid="ignore"):
         correlation = np.atleast_2d(np.corrcoef(flat, rowvar=False))
-    pairs = list(combinations(chosen, 2))
-    if not named:
-        pairs.sort(key=lambda p: -abs(np.nan_to_num(correlation[p])))
-        pairs = pairs[:MOST_PAIRS]
+    pairs = pairs_to_draw(chosen, correlation, all_of_them=named)
     some = flat[:: max(1, len(flat) // DRAWN)]
-    items = found.fit.unknowns.items
-    panels: list[Panel] = []
-    for a, b in pairs:
-        first = not panels
-        cloud = Curve(
-            "draws", some[:, a], some[:, b], items[b].unit, dotted=True, colour=0, listed=first
-        )
-        middle = Curve(
-            "estimate",
-            found.fit.values[[a]],
-            found.fit.values[[b]],
-            items[b].unit,
-            dotted=True,
-            colour=STRONG,
-            listed=first,
-        )
-        heading = (
-            f"{name_with_unit(items[b].label, items[b].unit)} over "
-            f"{name_with_unit(items[a].label, items[a].unit)}: correlation {correlation[a, b]:.2f}"
-        )
-        panels.append(Panel(items[b].label, (cloud, middle), group=heading))
+    panels = clouds(found.fit, some, correlation, pairs, what="draws")
     return Curves(tuple(panels), f"{found.fit.study.name}: draws of pairs", "", 260)
 
 
 def _bars(found: Posterior, chosen: Sequence[int]) -> Curves:
-    panels: list[Panel] = []
-    for k in chosen:
-        u, draws = found.fit.unknowns.items[k], found.values[:, :, k].ravel()
-        density, edges = np.histogram(draws, bins=BARS, density=True)
-        top, first = float(density.max()), not panels
-        curves = [
-            Curve(
-                "draws",
-                edges,
-                np.append(density, density[-1]),
-                stepped=True,
-                colour=0,
-                listed=first,
-            ),
-            _upright("estimate", float(found.fit.values[k]), top, STRONG, first),
-        ]
-        curves += [
-            _upright("95 % interval", x, top, GREY, first and j == 0)
-            for j, x in enumerate(found.spreads[k].interval)
-        ]
-        panels.append(Panel("density", tuple(curves), group=name_with_unit(u.label, u.unit)))
+    panels = [
+        bars(
+            found.fit,
+            k,
+            np.histogram(found.values[:, :, k].ravel(), bins=BARS, density=True),
+            found.spreads[k].interval,
+            what="draws",
+            label="density",
+            listed=place == 0,
+        )
+        for place, k in enumerate(chosen)
+    ]
     return Curves(tuple(panels), f"{found.fit.study.name}: draws", "", 170)
-
-
-def _upright(name: str, x: float, top: float, colour: int, listed: bool) -> Curve:
-    ends = np.array([0.0, top])
-    return Curve(name, np.array([x, x]), ends, dashed=True, colour=colour, listed=listed)
 
 
 def _chains(found: Posterior, chosen: Sequence[int]) -> Curves:
@@ -355,7 +317,7 @@ def as_object(found: Posterior) -> dict[str, object]:
     return plain
 
 
-def _spread(s: Spread) -> dict[str, object]:
+def _spread(s: DrawSummary) -> dict[str, object]:
     told = asdict(s)
     return {"ci95": list(told.pop("interval")), **told}
 

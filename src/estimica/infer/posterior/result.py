@@ -14,7 +14,7 @@ from estimica.base.arrays import Vector
 from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.result import Fit
 from estimica.infer.posterior.chain import Chain
-from estimica.infer.posterior.diagnosis import Comparison, Spread, comparison, spread
+from estimica.infer.posterior.diagnosis import Comparison, DrawSummary, comparison, draw_summary
 from estimica.infer.posterior.predictive import Predictive
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ class Posterior(Result):
         return np.atleast_2d(np.cov(self.values.reshape(-1, self.fit.n_free), rowvar=False))
 
     @cached_property
-    def spreads(self) -> tuple[Spread, ...]:
+    def spreads(self) -> tuple[DrawSummary, ...]:
         """What the draws say of each unknown, in the order of the fit's unknowns."""
-        return tuple(spread(self.values[:, :, k]) for k in range(self.fit.n_free))
+        return tuple(draw_summary(self.values[:, :, k]) for k in range(self.fit.n_free))
 
     @cached_property
-    def noise_spreads(self) -> dict[str, Spread]:
+    def noise_spreads(self) -> dict[str, DrawSummary]:
         """The same for the noise variances."""
-        return {name: spread(drawn) for name, drawn in self.noise.items()}
+        return {name: draw_summary(drawn) for name, drawn in self.noise.items()}
 
     @cached_property
     def comparison(self) -> Comparison | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from estimica.base.result import Outcome
 from estimica.base.text import listed
-from estimica.infer.posterior.diagnosis import AGREED, EFFECTIVE, Spread
+from estimica.infer.posterior.diagnosis import AGREED, EFFECTIVE, DrawSummary
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.refit import doubts
 
@@ -52,7 +52,7 @@ def troubles(found: Posterior) -> list[str]:
 
 def _disagreeing(found: Posterior) -> list[str]:
     count = len(found.chains)
-    rows: list[tuple[str, Spread]] = [
+    rows: list[tuple[str, DrawSummary]] = [
         *((u.label, s) for u, s in zip(found.fit.unknowns.items, found.spreads, strict=True)),
         *((f"variance of {n}", s) for n, s in found.noise_spreads.items()),
     ]
