@@ -12,9 +12,8 @@ from estimica.base.arrays import Vector
 from estimica.base.result import plain_object
 from estimica.base.text import listed, percent, short
 from estimica.base.view import without_empty
-from estimica.execute.reproduction import with_reproduction
+from estimica.estimate.page_frame import study_summary, with_reproduction
 from estimica.infer.bands.result import Bands
-from estimica.study.summary import study_summary
 
 
 def _drawable(ends: tuple[Vector, Vector]) -> tuple[Vector, Vector]:

@@ -24,12 +24,11 @@ from estimica.base.view import (
     without_empty,
 )
 from estimica.estimate.fit.as_json import identifiability
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.bootstrap.intervals import ReplicateSummary
 from estimica.infer.bootstrap.result import Bootstrap
 from estimica.infer.refit import doubts
 from estimica.infer.scatter import bars, clouds, pairs_to_draw
-from estimica.study.summary import study_summary
 
 PICTURES = ("scatter", "distribution")
 BARS = 30

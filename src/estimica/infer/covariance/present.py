@@ -11,9 +11,8 @@ from estimica.base import view as show
 from estimica.base.result import plain_object
 from estimica.base.text import rounded, short
 from estimica.base.view import without_empty
-from estimica.execute.reproduction import with_reproduction
+from estimica.estimate.page_frame import study_summary, with_reproduction
 from estimica.infer.covariance.result import KINDS, Covariance
-from estimica.study.summary import study_summary
 
 #: memories that a record must hold for intervals of kind "hac" to cover by 92 % and more: with four
 #: of them they covered by 82 to 94 % in simulated experiments

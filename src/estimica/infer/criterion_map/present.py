@@ -12,9 +12,8 @@ from estimica.base.errors import FitError
 from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import Curve, Heat, Page, Section, Table, name_with_unit
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.criterion_map.result import CriterionMap
-from estimica.study.summary import study_summary
 
 KINDS = ("map",)
 FLOOR = 0.05  # share of the points drawn as lowest: below, colours show only where the grid met it

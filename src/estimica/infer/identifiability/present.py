@@ -14,7 +14,7 @@ from estimica.base.text import short
 from estimica.base.view import Curves, Heat, Page, Section, Table, without_empty
 from estimica.estimate.fit.as_json import twin_as_object
 from estimica.estimate.identify.accuracy import Significance
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.identifiability.result import Identifiability
 from estimica.infer.second_model.present import sections as second_model_sections
 from estimica.infer.sensitivity import present as measures_show

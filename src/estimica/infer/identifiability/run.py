@@ -18,7 +18,7 @@ from estimica.infer.identifiability.structural.run import (
 from estimica.infer.second_model.run import second_model
 from estimica.infer.sensitivity.result import SensitivityMeasures
 from estimica.infer.sensitivity.run import Quiet, measures, moving
-from estimica.study.noise_free import tuners_of_noise, without_noise_tuners
+from estimica.study.formulas import tuners_of_noise, without_noise_tuners
 from estimica.study.study import Study
 
 CORRELATED = 0.95  # from which on two unknowns count as hardly told apart

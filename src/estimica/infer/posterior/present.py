@@ -30,14 +30,13 @@ from estimica.base.view import (
     without_empty,
 )
 from estimica.estimate.fit.frequency_pictures import across
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.posterior.diagnosis import DOUBTFUL, DrawSummary
 from estimica.infer.posterior.libraries import arviz
 from estimica.infer.posterior.predictive import PredictedOutput
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.verdict import outcome, troubles
 from estimica.infer.scatter import GREY, STRONG, bars, clouds, pairs_to_draw
-from estimica.study.summary import study_summary
 
 PICTURES = ("pairs", "distribution", "chains", "predictive")
 BARS = 40

@@ -9,9 +9,8 @@ import numpy as np
 
 from estimica.base import view as show
 from estimica.base.result import plain_object
-from estimica.execute.reproduction import with_reproduction
+from estimica.estimate.page_frame import study_summary, with_reproduction
 from estimica.infer.region.result import OTHERS, Region
-from estimica.study.summary import study_summary
 
 
 def tables(region: Region) -> tuple[show.Table, ...]:

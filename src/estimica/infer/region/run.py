@@ -13,7 +13,6 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.conclusion.freedom import Freedom
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point
-from estimica.estimate.page_frame import study_summary, with_reproduction
 from estimica.estimate.run.one_start import limits_of
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.run import search

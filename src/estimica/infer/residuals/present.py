@@ -33,7 +33,6 @@ from estimica.infer.residuals import hypothesis_tests as tests
 from estimica.infer.residuals.output import OutputResiduals
 from estimica.infer.residuals.result import ResidualAnalysis
 from estimica.infer.residuals.run import residuals
-from estimica.study.summary import study_summary
 
 HEADINGS = {
     "residuals": ("Over time", "Simulated − measured, with the band of two standard deviations."),

@@ -8,9 +8,8 @@ from estimica.base import view as show
 from estimica.base.result import finite
 from estimica.base.text import short
 from estimica.base.view import without_empty
-from estimica.execute.reproduction import with_reproduction
+from estimica.estimate.page_frame import study_summary, with_reproduction
 from estimica.infer.second_model.result import SecondModel, signed
-from estimica.study.summary import study_summary
 
 
 def tables(second: SecondModel) -> tuple[show.Table, ...]:

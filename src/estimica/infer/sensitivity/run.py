@@ -19,7 +19,7 @@ from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.infer.covariance.linearisation import linearise_fit
 from estimica.infer.sensitivity.result import SensitivityMeasures, of_factor
-from estimica.study.noise_free import tuners_of_noise
+from estimica.study.formulas import tuners_of_noise
 from estimica.study.record.samples import MeasuredOutput
 
 Quiet = Mapping[str, float | Sequence[float] | Vector]
