@@ -139,7 +139,7 @@ def _computed(
     model: Model,
     case: Case,
     parameters: Mapping[str, float],
-    asked: Sequence[str],
+    names: Sequence[str],
     where: Vector,
     signals: Mapping[str, Signal],
     options: object,
@@ -147,9 +147,9 @@ def _computed(
     """(values, {point: why it failed}); where a model has no time, each point fails alone."""
     from estimica.simulate.points.response import PointRun
 
-    values = np.full((len(where), len(asked)), np.nan)
+    values = np.full((len(where), len(names)), np.nan)
     failures: dict[int, str] = {}
-    if not asked:
+    if not names:
         return values, failures
     known = case.begin_time if model.has_time else None
     begin = float(where[0]) if known is None else known
@@ -160,7 +160,7 @@ def _computed(
             where[rows],
             dict(signals),
             {**parameters, **case.fixed},
-            outputs=list(asked),
+            outputs=list(names),
             begin=begin if model.has_time else None,
             options=options,
         ).at()

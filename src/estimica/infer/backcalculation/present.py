@@ -32,71 +32,71 @@ MOST_POINTS = 30  # rows of a table
 MOST_FAILED = 8
 
 
-def outcome(found: BackCalculation) -> Outcome:
+def outcome(result: BackCalculation) -> Outcome:
     """How it went."""
-    told = [laws.verdict for laws in found.laws.values()]
-    told += [f"no laws: {why}" for why in found.without_laws.values()]
-    failed = found.failed
+    told = [laws.verdict for laws in result.laws.values()]
+    told += [f"no laws: {why}" for why in result.without_laws.values()]
+    failed = result.failed
     if failed:
-        numbers = ", ".join(_numbered(found, f.case, f.point) for f in failed[:MOST_FAILED])
+        numbers = ", ".join(_numbered(result, f.case, f.point) for f in failed[:MOST_FAILED])
         more = f" and {len(failed) - MOST_FAILED} more" if len(failed) > MOST_FAILED else ""
-        what = "samples" if found.has_time else "points"
+        what = "samples" if result.has_time else "points"
         told.insert(
             0,
-            f"{len(failed)} of {found.n_points} {what} could not be computed: {numbers}{more} "
+            f"{len(failed)} of {result.n_points} {what} could not be computed: {numbers}{more} "
             f"({failed[0].message})",
         )
-    if len(failed) == found.n_points:
+    if len(failed) == result.n_points:
         return Outcome("failed", told[0], ok=False)
-    return Outcome("done", "; ".join(told) or f"{found.n_points} {found.stamp}s computed")
+    return Outcome("done", "; ".join(told) or f"{result.n_points} {result.stamp}s computed")
 
 
-def _numbered(found: BackCalculation, case: str, point: float) -> str:
-    return f"{point:g}" if len(found.cases) == 1 else f"{case} {point:g}"
+def _numbered(result: BackCalculation, case: str, point: float) -> str:
+    return f"{point:g}" if len(result.cases) == 1 else f"{case} {point:g}"
 
 
-def tables(found: BackCalculation) -> tuple[Table, ...]:
+def tables(result: BackCalculation) -> tuple[Table, ...]:
     """The points, then the laws of each computed variable."""
-    return points(found), *(laws.table() for laws in found.laws.values())
+    return points(result), *(laws.table() for laws in result.laws.values())
 
 
-def points(found: BackCalculation) -> Table:
+def points(result: BackCalculation) -> Table:
     """The first points with everything known of them."""
-    several = len(found.cases) > 1
-    names = found.names
-    columns = [name_with_unit(n, found.units.get(n, "")) for n in names]
-    data = [found.column(n) for n in names]
-    stamps = [(c.case, s) for c in found.cases for s in c.stamps.tolist()]
+    several = len(result.cases) > 1
+    names = result.names
+    columns = [name_with_unit(n, result.units.get(n, "")) for n in names]
+    data = [result.column(n) for n in names]
+    stamps = [(c.case, s) for c in result.cases for s in c.stamps.tolist()]
     rows = []
     for k, (case, stamp) in enumerate(stamps[:MOST_POINTS]):
         values = [short(x) if math.isfinite(x) else None for x in (float(d[k]) for d in data)]
         lead = (case,) if several else ()
-        rows.append((*lead, stamp if found.has_time else int(stamp), *values))
+        rows.append((*lead, stamp if result.has_time else int(stamp), *values))
     left = len(stamps) - len(rows)
     note = f"and {left} more" if left > 0 else ""
-    if found.failed or not found.laws:
-        note = "; ".join(n for n in (note, outcome(found)[1]) if n)
-    head = ("case", found.stamp) if several else (found.stamp,)
-    title = f"{found.study}: {', '.join(found.compute)} back-calculated"
+    if result.failed or not result.laws:
+        note = "; ".join(n for n in (note, outcome(result)[1]) if n)
+    head = ("case", result.stamp) if several else (result.stamp,)
+    title = f"{result.study}: {', '.join(result.compute)} back-calculated"
     return Table((*head, *columns), tuple(rows), title, note)
 
 
-def page(found: BackCalculation, axes: str | None = None) -> Page:
+def page(result: BackCalculation, axes: str | None = None) -> Page:
     """Everything about a back-calculation on one page; `axes` chooses among the pictures."""
     if axes is not None:
         require_axes(axes)
-    what = "samples" if found.has_time else "points"
-    lead = f"{', '.join(found.compute)} at {found.n_points} {what}."
-    told = Page(f"Back-calculation: {found.study}", tuple(_sections(found, axes)), lead)
-    said = status_line(*outcome(found))
+    what = "samples" if result.has_time else "points"
+    lead = f"{', '.join(result.compute)} at {result.n_points} {what}."
+    told = Page(f"Back-calculation: {result.study}", tuple(_sections(result, axes)), lead)
+    said = status_line(*outcome(result))
     answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}.")
-    first = (study_summary(found.origin, "backcalculate"), answer) if found.origin else (answer,)
-    return with_reproduction(told, "backcalculate", found.origin, first=first, run=found.run)
+    first = (study_summary(result.origin, "backcalculate"), answer) if result.origin else (answer,)
+    return with_reproduction(told, "backcalculate", result.origin, first=first, run=result.run)
 
 
-def _sections(found: BackCalculation, only: str | None) -> Iterator[Section]:
-    for name in found.compute:
-        laws = found.laws.get(name)
+def _sections(result: BackCalculation, only: str | None) -> Iterator[Section]:
+    for name in result.compute:
+        laws = result.laws.get(name)
         if laws is not None:
             tables = (replace(laws.table(), title="", note=""), _parameters(laws.best))
             reasons = exclusions_in_words(laws.excluded)
@@ -104,24 +104,24 @@ def _sections(found: BackCalculation, only: str | None) -> Iterator[Section]:
             text += f"\n\nNot tried: {reasons}." if reasons else ""
             text += f"\n\nFor the model: {laws.best.formula}"
             yield Section(f"Laws of {name}", text, tables)
-        elif name in found.without_laws:
-            yield Section(f"Laws of {name}", f"None: {found.without_laws[name]}.")
-        for against in found.against:
-            possible = possible_axes(found, name, against)
+        elif name in result.without_laws:
+            yield Section(f"Laws of {name}", f"None: {result.without_laws[name]}.")
+        for against in result.against:
+            possible = possible_axes(result, name, against)
             shown = tuple(
-                replace(picture(found, name, against, axes), title="")
+                replace(picture(result, name, against, axes), title="")
                 for axes in possible
                 if only in (None, axes)
             )
             missing = len(possible) < len(HEADINGS)
             text = _AXES + (" " + _NOT_POSITIVE if missing else "")
             yield Section(f"{name} against {against}", text, shown)
-    if found.failed:
-        rows = tuple((f.case, f.point, f.message) for f in found.failed)
+    if result.failed:
+        rows = tuple((f.case, f.point, f.message) for f in result.failed)
         yield Section(
-            "Points that failed", _FAILED, (Table(("case", found.stamp, "what happened"), rows),)
+            "Points that failed", _FAILED, (Table(("case", result.stamp, "what happened"), rows),)
         )
-    yield Section("Points", "", (replace(points(found), title=""),))
+    yield Section("Points", "", (replace(points(result), title=""),))
 
 
 def _parameters(law: Law) -> Table:
@@ -165,33 +165,35 @@ MOST_LAWS = 4
 
 
 def picture(
-    found: BackCalculation,
+    result: BackCalculation,
     name: str | None = None,
     against: str | None = None,
     axes: str = "linear",
 ) -> Curves:
     """Points of each case, the best laws in `against` alone, and the best law if it has more."""
-    name = found.compute[0] if name is None else _known(name, found.compute, "computed variable")
-    if not found.against:
+    name = result.compute[0] if name is None else _known(name, result.compute, "computed variable")
+    if not result.against:
         raise InferError("I618", "there is nothing to plot against; name a variable in against")
     against = (
-        found.against[0] if against is None else _known(against, found.against, "variable against")
+        result.against[0]
+        if against is None
+        else _known(against, result.against, "variable against")
     )
     require_axes(axes)
     across, up = AXES[axes]
-    x_all, y_all = found.column(against), found.column(name)
+    x_all, y_all = result.column(against), result.column(name)
     drawn = np.isfinite(x_all) & np.isfinite(y_all)
     drawn &= (x_all > 0) if across else True
     drawn &= (y_all > 0) if up else True
     if not drawn.any():
         which = against if across and not (x_all > 0).any() else name
         raise InferError("I619", f"axes '{axes}': '{which}' is positive at no point; take linear")
-    curves = _points(found, x_all, y_all, drawn)
-    curves += _laws(found, name, against, x_all[drawn], across, up)
-    label = name_with_unit(name, found.units.get(name, ""))
+    curves = _points(result, x_all, y_all, drawn)
+    curves += _laws(result, name, against, x_all[drawn], across, up)
+    label = name_with_unit(name, result.units.get(name, ""))
     panel = Panel(label, tuple(curves), log=up, group=HEADINGS[axes])
-    title = f"{found.study}: {name} against {against}"
-    horizontal = name_with_unit(against, found.units.get(against, ""))
+    title = f"{result.study}: {name} against {against}"
+    horizontal = name_with_unit(against, result.units.get(against, ""))
     return Curves((panel,), title, horizontal, 300, log_time=across)
 
 
@@ -200,9 +202,9 @@ def require_axes(axes: str) -> None:
     _known(axes, tuple(AXES), "kind of axes")
 
 
-def possible_axes(found: BackCalculation, name: str, against: str) -> list[str]:
+def possible_axes(result: BackCalculation, name: str, against: str) -> list[str]:
     """Linear axes, and logarithmic ones where all points are positive."""
-    x, y = found.column(against), found.column(name)
+    x, y = result.column(against), result.column(name)
     usable = np.isfinite(x) & np.isfinite(y)
     positive = ((x[usable] > 0).all(), (y[usable] > 0).all())
     return [
@@ -219,22 +221,22 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
     return name
 
 
-def _points(found: BackCalculation, x: Vector, y: Vector, drawn: Flags) -> list[Curve]:
+def _points(result: BackCalculation, x: Vector, y: Vector, drawn: Flags) -> list[Curve]:
     curves, begin = [], 0
-    for k, case in enumerate(found.cases):
+    for k, case in enumerate(result.cases):
         rows = np.arange(begin, begin + len(case.stamps))
         begin += len(case.stamps)
         rows = rows[drawn[rows]]
-        colour = 0 if len(found.cases) == 1 else k
-        label = "computed" if len(found.cases) == 1 else case.case
+        colour = 0 if len(result.cases) == 1 else k
+        label = "computed" if len(result.cases) == 1 else case.case
         curves.append(Curve(label, x[rows], y[rows], dotted=True, colour=colour))
     return curves
 
 
 def _laws(
-    found: BackCalculation, name: str, against: str, x: Vector, across: bool, up: bool
+    result: BackCalculation, name: str, against: str, x: Vector, across: bool, up: bool
 ) -> list[Curve]:
-    laws = found.laws.get(name)
+    laws = result.laws.get(name)
     if laws is None:
         return []
     low, high = float(x.min()), float(x.max())
@@ -242,12 +244,12 @@ def _laws(
         fine = np.exp(np.linspace(math.log(low), math.log(high), FINE))
     else:
         fine = np.linspace(low, high, FINE)
-    seen = _range(found.column(name), up)
-    colour = max(len(found.cases), 1)
+    seen = _range(result.column(name), up)
+    colour = max(len(result.cases), 1)
     best = laws.best
     curves = []
     if len(best.regressors) > 1 and against in best.regressors:
-        curves += _adjusted(found, best, against, fine, (across, up), colour)
+        curves += _adjusted(result, best, against, fine, (across, up), colour)
         colour += 1
     chosen = [law for law in laws.ranked if set(law.regressors) <= {against}][:MOST_LAWS]
     for k, law in enumerate(chosen):
@@ -278,7 +280,7 @@ def _range(y: Vector, up: bool) -> tuple[float, float]:
 
 
 def _adjusted(
-    found: BackCalculation,
+    result: BackCalculation,
     law: Law,
     against: str,
     fine: Vector,
@@ -286,8 +288,8 @@ def _adjusted(
     colour: int,
 ) -> list[Curve]:
     """A law in several regressors, with the others in their middle, and the points moved there."""
-    columns = {n: found.column(n) for n in law.regressors}
-    y = found.column(law.target)
+    columns = {n: result.column(n) for n in law.regressors}
+    y = result.column(law.target)
     usable = np.isfinite(np.array([y, *columns.values()])).all(axis=0)
     columns = {n: c[usable] for n, c in columns.items()}
     middle = {n: float(np.median(c)) for n, c in columns.items() if n != against}
@@ -311,47 +313,47 @@ def _adjusted(
 # --- as JSON -------------------------------------------------------------------------------------
 
 
-def as_object(found: BackCalculation) -> dict[str, object]:
+def as_object(result: BackCalculation) -> dict[str, object]:
     """The points and the ranked laws; what is not finite is None."""
-    status, message = found.outcome
-    names = found.names
-    columns = [found.column(n).tolist() for n in names]
-    stamps = [s for c in found.cases for s in c.stamps.tolist()]
-    cases = [c.case for c in found.cases for _ in c.stamps]
+    status, message = result.outcome
+    names = result.names
+    columns = [result.column(n).tolist() for n in names]
+    stamps = [s for c in result.cases for s in c.stamps.tolist()]
+    cases = [c.case for c in result.cases for _ in c.stamps]
     points = [
-        {"case": case, found.stamp: stamp if found.has_time else int(stamp)}
+        {"case": case, result.stamp: stamp if result.has_time else int(stamp)}
         | dict(zip(names, row, strict=True))
         for case, stamp, *row in zip(cases, stamps, *columns, strict=True)
     ]
     plain = finite(
         {
             "command": "backcalculate",
-            "run": found.run,
-            "study": found.study,
+            "run": result.run,
+            "study": result.study,
             "outcome": {"status": status, "message": message},
-            "compute": list(found.compute),
-            "against": list(found.against),
-            "units": found.units,
+            "compute": list(result.compute),
+            "against": list(result.against),
+            "units": result.units,
             "points": points,
             "failed": [
-                {"case": f.case, found.stamp: f.point, "message": f.message} for f in found.failed
+                {"case": f.case, result.stamp: f.point, "message": f.message} for f in result.failed
             ],
             "laws": [
                 {"of": target, "rank": k} | law.to_dict()
-                for target, laws in found.laws.items()
+                for target, laws in result.laws.items()
                 for k, law in enumerate(laws.ranked, start=1)
             ],
             "not_tried": [
                 {"of": target, "law": label, "reason": why}
-                for target, laws in found.laws.items()
+                for target, laws in result.laws.items()
                 for label, why in laws.excluded
             ]
             + [
                 {"of": target, "law": "", "reason": why}
-                for target, why in found.without_laws.items()
+                for target, why in result.without_laws.items()
             ],
-            "verdict": {target: laws.verdict for target, laws in found.laws.items()},
-            "seconds": found.seconds,
+            "verdict": {target: laws.verdict for target, laws in result.laws.items()},
+            "seconds": result.seconds,
         }
     )
     assert isinstance(plain, dict)

@@ -112,21 +112,21 @@ def fit_laws(
     """
     points = _Points.of(target, values, regressors, errors)
     _check_kinds(kinds)
-    found: list[Law] = []
+    laws: list[Law] = []
     excluded: list[tuple[str, str]] = []
     for names, shape in _candidates(tuple(regressors), kinds, max_degree, together):
         try:
-            found.append(_fitted(shape, points, names))
+            laws.append(_fitted(shape, points, names))
         except CannotFit as reason:
             excluded.append((_label(shape), str(reason)))
-    found = _of_best_degree(found)
-    excluded = _shortest(excluded, found)
-    if not found:
+    laws = _of_best_degree(laws)
+    excluded = _shortest(excluded, laws)
+    if not laws:
         raise InferError(
             "I602", f"no law of '{target}' can be fitted: {exclusions_in_words(excluded)}"
         )
-    low = min(law.aicc for law in found)
-    total = sum(math.exp(-(law.aicc - low) / 2) for law in found)
+    low = min(law.aicc for law in laws)
+    total = sum(math.exp(-(law.aicc - low) / 2) for law in laws)
     folds = _folds(len(points.y), seed)
     scored = [
         replace(
@@ -135,7 +135,7 @@ def fit_laws(
             share=math.exp(-(law.aicc - low) / 2) / total,
             cv_rmse=_left_out(law, points, folds),
         )
-        for law in found
+        for law in laws
     ]
     scored.sort(key=_rank)
     scale = float(np.sqrt(np.mean((points.weight * points.y) ** 2)))
@@ -203,13 +203,15 @@ def _check_kinds(kinds: Sequence[str]) -> None:
 def _candidates(
     names: tuple[str, ...], kinds: Sequence[str], max_degree: int, together: int
 ) -> list[tuple[tuple[str, ...], Shape]]:
-    found: list[tuple[tuple[str, ...], Shape]] = [((), constant())] if "constant" in kinds else []
+    candidates: list[tuple[tuple[str, ...], Shape]] = (
+        [((), constant())] if "constant" in kinds else []
+    )
     for count in range(1, together + 1):
         for chosen in combinations(names, count):
             # products of several regressors grow fast in number
             degree = max_degree if count == 1 else min(max_degree, 3)
-            found += [(chosen, s) for s in shapes(chosen, kinds, degree)]
-    return found
+            candidates += [(chosen, s) for s in shapes(chosen, kinds, degree)]
+    return candidates
 
 
 def _label(shape: Shape) -> str:
@@ -255,20 +257,20 @@ def _stderr(slopes: Vector, variance: float) -> Vector:
     return np.asarray(np.sqrt(variance * (inverse**2).sum(axis=1)) / size)
 
 
-def _of_best_degree(found: Sequence[Law]) -> list[Law]:
+def _of_best_degree(laws: Sequence[Law]) -> list[Law]:
     """Of the polynomials in the same regressors only one: the next degree must earn its keep."""
     best: dict[tuple[str, ...], Law] = {}
-    for law in found:  # degrees rise
+    for law in laws:  # degrees rise
         if law.kind == "polynomial":
             rival = best.get(law.regressors)
             if rival is None or law.aicc < rival.aicc - TIED:
                 best[law.regressors] = law
-    return [law for law in found if law.kind != "polynomial" or best[law.regressors] is law]
+    return [law for law in laws if law.kind != "polynomial" or best[law.regressors] is law]
 
 
-def _shortest(excluded: Sequence[tuple[str, str]], found: Sequence[Law]) -> list[tuple[str, str]]:
+def _shortest(excluded: Sequence[tuple[str, str]], laws: Sequence[Law]) -> list[tuple[str, str]]:
     """Polynomials of high degree are not missed where one of a lower degree was fitted."""
-    fitted = {law.regressors for law in found if law.kind == "polynomial"}
+    fitted = {law.regressors for law in laws if law.kind == "polynomial"}
     kept: list[tuple[str, str]] = []
     told: set[str] = set()
     for label, why in excluded:
@@ -321,29 +323,29 @@ MOST = 12  # rows
 EXACT = 1e-10  # relative error of points that were computed by the formula that is found
 
 
-def verdict(found: Laws) -> str:
+def verdict(laws: Laws) -> str:
     """Which law is the likely one, and whether the points can say so."""
-    best, tied = found.best, found.tied  # the simplest of them is the first
-    if best.rmse <= EXACT * found.scale and len(best.regressors) > 1:
+    best, tied = laws.best, laws.tied  # the simplest of them is the first
+    if best.rmse <= EXACT * laws.scale and len(best.regressors) > 1:
         return (
-            f"{_named(best)} meets all points to rounding: {best.short}; {found.target} was "
+            f"{_named(best)} meets all points to rounding: {best.short}; {laws.target} was "
             "computed from these by just that formula, or the data have no noise; look at it "
             "against something else"
         )
     if len(tied) == 1:
-        words = f"{_named(best)} describes {found.target} best: {best.short}"
-        rest = [law for law in found.ranked if law is not best]
+        words = f"{_named(best)} describes {laws.target} best: {best.short}"
+        rest = [law for law in laws.ranked if law is not best]
         if rest:
             words += f"; the next, {_named(rest[0])}, is {rest[0].delta:.3g} worse in AICc"
     else:
         names = [_named(law) for law in tied]
         listed = ", ".join(names[:-1]) + " and " + names[-1]
         words = (
-            f"{listed} cannot be told apart by these {found.n_points} points (AICc within 2); the "
+            f"{listed} cannot be told apart by these {laws.n_points} points (AICc within 2); the "
             f"first is {_named(best)}, {best.short}; points over a wider range would tell"
         )
     preferred = min(
-        (law for law in found.ranked if law.cv_rmse == law.cv_rmse),
+        (law for law in laws.ranked if law.cv_rmse == law.cv_rmse),
         key=lambda law: law.cv_rmse,
         default=best,
     )
@@ -356,7 +358,7 @@ def _named(law: Law) -> str:
     return law.label + (f" in {' and '.join(law.regressors)}" if law.regressors else "")
 
 
-def table(found: Laws) -> Table:
+def table(laws: Laws) -> Table:
     """A row for each law, the most likely first."""
     columns = ("law", "formula", "AICc above best", "weight", "RMSE", "left out", "R²")
     rows = tuple(
@@ -369,11 +371,11 @@ def table(found: Laws) -> Table:
             short(law.cv_rmse) if law.cv_rmse == law.cv_rmse else None,
             round(law.r_squared, 5),
         )
-        for law in found.ranked[:MOST]
+        for law in laws.ranked[:MOST]
     )
-    note = found.verdict + "."
-    if len(found.ranked) > MOST:
-        note += f" {len(found.ranked) - MOST} further laws are worse."
-    if found.excluded:
-        note += f" Not tried: {exclusions_in_words(found.excluded)}."
-    return Table(columns, rows, f"Laws of {found.target}", note)
+    note = laws.verdict + "."
+    if len(laws.ranked) > MOST:
+        note += f" {len(laws.ranked) - MOST} further laws are worse."
+    if laws.excluded:
+        note += f" Not tried: {exclusions_in_words(laws.excluded)}."
+    return Table(columns, rows, f"Laws of {laws.target}", note)

@@ -131,13 +131,13 @@ def _tuned(study: Study) -> dict[str, float]:
 
 def _laws(points: Sequence[CasePoints], terms: BackcalculateTable) -> dict[str, Laws | str]:
     """The laws of each computed variable, or why there are none."""
-    found: dict[str, Laws | str] = {}
+    laws: dict[str, Laws | str] = {}
     columns = {
         n: np.concatenate([p.values[n] for p in points]) for n in (*terms.compute, *terms.against)
     }
     for target in terms.compute if terms.against else ():
         try:
-            found[target] = fit_laws(
+            laws[target] = fit_laws(
                 target,
                 columns[target],
                 {n: columns[n] for n in terms.against},
@@ -149,5 +149,5 @@ def _laws(points: Sequence[CasePoints], terms: BackcalculateTable) -> dict[str, 
         except InferError as error:
             if error.code not in ("I602", "I605"):
                 raise
-            found[target] = error.message
-    return found
+            laws[target] = error.message
+    return laws

@@ -41,16 +41,16 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
             "I323", "there are no more samples than unknowns, so no bands either; add data"
         )
     spread = parameter_spread(fit, around, kind)
-    found: list[OutputBand] = []
+    output_bands: list[OutputBand] = []
     for case, output, parts, variance in _variances(fit, around, spread):
         noise = noise_of(fit, case, output, around)
         stderr = np.sqrt(np.maximum(variance, 0.0))
         degrees = freedoms(around, output, parts, noise, kind)
         quantile, further = (_quantile(v, level) for v in degrees)
         if output.transfer is not None:
-            found += _parts(fit, case, output, (stderr, noise, quantile, further))
+            output_bands += _parts(fit, case, output, (stderr, noise, quantile, further))
             continue
-        found.append(
+        output_bands.append(
             OutputBand(
                 case.name,
                 case.role,
@@ -65,7 +65,7 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
                 further,
             )
         )
-    return Bands(fit, kind, level, tuple(found))
+    return Bands(fit, kind, level, tuple(output_bands))
 
 
 def _quantile(degrees: Vector, level: float) -> Vector:

@@ -85,13 +85,13 @@ class Blocks(NoiseSource):
     def draw(self, rng: np.random.Generator) -> list[Vector]:
         """One set of residuals."""
         places: dict[int, Indices] = {}
-        found = []
+        residuals = []
         for k, v in enumerate(self.residuals):
             first = self.together[k]
             if first not in places:
                 places[first] = _stretches(rng, len(v), self.lengths[first])
-            found.append(self.sigmas[k] * v[places[first]])
-        return found
+            residuals.append(self.sigmas[k] * v[places[first]])
+        return residuals
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +104,15 @@ class Resampler:
 
     def measured(self, seed: np.random.SeedSequence) -> list[Vector]:
         """One set of measured values, an array for each block."""
-        found = []
+        values = []
         drawn = self.source.draw(np.random.default_rng(seed))
         for block, p, v in zip(self.blocks, self.predictions, drawn, strict=True):
             transform = block.measured.transform
             if transform is None:
-                found.append(p.value - v)
+                values.append(p.value - v)
             else:
-                found.append(inverse(transform, transform.value(p.value) - v, p.value))
-        return found
+                values.append(inverse(transform, transform.value(p.value) - v, p.value))
+        return values
 
 
 def require_kind(kind: str) -> None:
@@ -168,14 +168,14 @@ def _sigmas(
     growth: Sequence[float],
 ) -> tuple[float | Vector, ...]:
     """The standard deviation to draw with, grown where the residuals have told it."""
-    found: list[float | Vector] = []
+    sigmas: list[float | Vector] = []
     for block, sigma, grown in zip(objective.blocks, own, growth, strict=True):
         noise = variances[block.name]
         told = grown if noise.uncertain else 1.0
-        found.append(
+        sigmas.append(
             told * (float(np.sqrt(noise.variance) / block.weight) if sigma is None else sigma)
         )
-    return tuple(found)
+    return tuple(sigmas)
 
 
 def _require_seen(objective: Objective, kind: str) -> None:
@@ -192,14 +192,14 @@ def _require_seen(objective: Objective, kind: str) -> None:
 
 def _growths(place: FitContext, point: Point) -> list[float]:
     """For each block √(N/(N − p)) of its output; 1 where nothing would be left."""
-    found = dict.fromkeys((b.name for b in place.objective.blocks), 1.0)
+    growths = dict.fromkeys((b.name for b in place.objective.blocks), 1.0)
     for level in noise_freedom_at(place, point).levels:
         # residuals that are drawn are those of the fit, whatever is known of their size
         left = level.count - level.share
         growth = level.growth if not level.known else level.count / left if left > 0 else 1.0
         if math.isfinite(growth):
-            found |= dict.fromkeys(level.outputs, math.sqrt(growth))
-    return [found[b.name] for b in place.objective.blocks]
+            growths |= dict.fromkeys(level.outputs, math.sqrt(growth))
+    return [growths[b.name] for b in place.objective.blocks]
 
 
 def noise_variances(
@@ -209,7 +209,7 @@ def noise_variances(
 
     With a robust loss it is the square of its scale, which outliers do not move.
     """
-    found: dict[str, Noise] = {}
+    variances: dict[str, Noise] = {}
     if objective.has_input_errors and not all(isinstance(b.sigma, float) for b in objective.blocks):
         # only ratios of the errors are known: one factor for all of them
         pairs = zip(objective.blocks, residuals, strict=True)
@@ -219,18 +219,18 @@ def noise_variances(
         own = [k for k, b in enumerate(objective.blocks) if b.name == name]
         first = objective.blocks[own[0]]
         if name in point.noise:
-            found[name] = point.noise[name]
+            variances[name] = point.noise[name]
         elif isinstance(first.sigma, float):
-            found[name] = Noise((first.sigma * first.weight) ** 2 * first.mean_relative, False)
+            variances[name] = Noise((first.sigma * first.weight) ** 2 * first.mean_relative, False)
         elif name in objective.criterion.scales:  # outliers are not part of the noise
-            found[name] = Noise(objective.criterion.scales[name] ** 2, True)
+            variances[name] = Noise(objective.criterion.scales[name] ** 2, True)
         else:
             total = sum(
                 float(np.sum((objective.blocks[k].scaling * residuals[k]) ** 2)) for k in own
             )
             count = sum(objective.blocks[k].count for k in own)
-            found[name] = Noise(total / max(count, 1), True)
-    return found
+            variances[name] = Noise(total / max(count, 1), True)
+    return variances
 
 
 def lengths_of(source: NoiseSource, blocks: Sequence[Block]) -> Mapping[tuple[str, str], int]:

@@ -94,12 +94,12 @@ def bootstrap(
         bench = _bench(fit_context_of(fit), kind, block_length)
     build = partial(_built, fit.study, estimate_of(fit), kind, block_length)
     pieces = {_key(k): s for k, s in enumerate(seeds(seed, replicates))}
-    found: dict[int, ItemOutcome[Any]] = {}
+    outcomes: dict[int, ItemOutcome[Any]] = {}
 
     def note(number: int, outcome: ItemOutcome[Any]) -> None:
-        found[number] = outcome
+        outcomes[number] = outcome
         if progress:
-            progress(Progress(len(found), replicates, sum(map(_has_failed, found.values()))))
+            progress(Progress(len(outcomes), replicates, sum(map(_has_failed, outcomes.values()))))
 
     interrupted = False
     try:
@@ -116,7 +116,7 @@ def bootstrap(
         interrupted = True
     with one_thread():
         return _concluded(
-            fit, bench, kind, seed, replicates, found, interrupted, perf_counter() - begun
+            fit, bench, kind, seed, replicates, outcomes, interrupted, perf_counter() - begun
         )
 
 
@@ -156,7 +156,7 @@ def _concluded(
     kind: Kind,
     seed: int,
     requested: int,
-    found: dict[int, ItemOutcome[Any]],
+    outcomes: dict[int, ItemOutcome[Any]],
     interrupted: bool,
     seconds: float,
 ) -> Bootstrap:
@@ -169,8 +169,8 @@ def _concluded(
     lengths = lengths_of(bench.resampler.source, objective.blocks)
     own = [lengths.get((b.case, b.name), 1) for b in objective.blocks]
     acceleration, of_noise = accelerations(objective, point, own)
-    good = [k for k in sorted(found) if not _has_failed(found[k])]
-    values = [found[k].result() for k in good]
+    good = [k for k in sorted(outcomes) if not _has_failed(outcomes[k])]
+    values = [outcomes[k].result() for k in good]
     names = tuple(n for n, v in point.noise.items() if v.estimated)
     n = len(objective.unknowns)
     lost = np.array([v["undetermined"] for v in values], bool).reshape(-1, n)
@@ -192,7 +192,9 @@ def _concluded(
         noise_acceleration=of_noise,
         block_lengths=lengths,
         failures=tuple(
-            FailedReplicate(k, _why(found[k])) for k in sorted(found) if _has_failed(found[k])
+            FailedReplicate(k, _why(outcomes[k]))
+            for k in sorted(outcomes)
+            if _has_failed(outcomes[k])
         ),
         interrupted=interrupted,
         seconds=seconds,

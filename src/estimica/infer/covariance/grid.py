@@ -53,7 +53,7 @@ def _on_grid(rows: Sequence[Rows]) -> list[GriddedResiduals]:
     """Outputs of one case; where stamps come twice, lags count samples of each output."""
     stamps = np.unique(np.concatenate([one.time for one in rows]))
     single = all(np.all(np.diff(one.time) > 0) for one in rows)
-    found = []
+    grids = []
     for one in rows:
         where = spacing(stamps if single else np.arange(len(one.time), dtype=float))
         places = where.places[np.searchsorted(stamps, one.time)] if single else where.places
@@ -64,12 +64,12 @@ def _on_grid(rows: Sequence[Rows]) -> list[GriddedResiduals]:
             residual, jacobian = np.zeros(where.size), np.zeros((where.size, jacobian.shape[1]))
             residual[places], jacobian[places] = one.scored, one.jacobian
         pairs = lagged_products(seen, seen, where.size - 1).round()
-        found.append(
+        grids.append(
             GriddedResiduals(
                 one.case, one.output, where.step, residual, jacobian, len(places), pairs
             )
         )
-    return found
+    return grids
 
 
 def lagged_products(x: Vector, y: Vector, most: int) -> Vector:

@@ -74,7 +74,7 @@ class LinearisedFit:
 
     @cached_property
     def _parts(self) -> tuple[BlockInformation, ...]:
-        found = []
+        parts = []
         for k, (one, block) in enumerate(zip(self.rows, self.judge.blocks, strict=True)):
             emphasis = self.judge.emphasis(self.scoring, k)
             curvature = scatter = _triangular(np.vstack(one.factors))
@@ -82,8 +82,8 @@ class LinearisedFit:
                 scatter = _triangular(block.returned(one.jacobian))
             elif emphasis is not None:
                 scatter = _triangular(one.jacobian * np.reshape(emphasis, (-1, 1)))
-            found.append(self.judge.part(self.scoring, k, curvature, scatter))
-        return tuple(found)
+            parts.append(self.judge.part(self.scoring, k, curvature, scatter))
+        return tuple(parts)
 
     @property
     def root(self) -> Vector:
@@ -177,26 +177,26 @@ def require_optimum(fit: Fit) -> None:
 
 def output_slopes(objective: ResidualFunction, predictions: list[Prediction]) -> list[Vector]:
     """Derivatives of each output by all unknowns: zero where one belongs to another case."""
-    found = []
+    slopes = []
     owners = [(p, k) for p in objective.predictors for k in range(len(p.record.outputs))]
     every = tuple(range(len(objective.unknowns)))
     for (predictor, place), prediction in zip(owners, predictions, strict=True):
         if tuple(predictor.columns) == every and predictor.extras[place] is None:
-            found.append(prediction.slope)  # as it is: it may be large
+            slopes.append(prediction.slope)  # as it is: it may be large
             continue
         own = np.zeros((len(prediction.value), len(objective.unknowns)))
         own[:, list(predictor.columns)] = prediction.slope
         extra = predictor.extras[place]
         if extra is not None:
             own[:, extra] = 1.0
-        found.append(own)
-    return found
+        slopes.append(own)
+    return slopes
 
 
 def pseudo_inverse(information: Vector, free: Flags, threshold: float) -> Vector:
     """The inverse of JᵀJ among free unknowns, scaled to columns of length one before the rank."""
     n = len(information)
-    found = np.zeros((n, n))
+    inverse = np.zeros((n, n))
     own = information[np.ix_(free, free)]
     size = np.sqrt(np.diag(own))
     size[size == 0] = 1.0
@@ -205,8 +205,8 @@ def pseudo_inverse(information: Vector, free: Flags, threshold: float) -> Vector
         # eigenvalues are squares: below 1e-14 they are rounding
         large = values > max(threshold**2, 1e-14) * values[-1]
         inner = (vectors[:, large] / values[large]) @ vectors[:, large].T
-        found[np.ix_(free, free)] = inner / np.outer(size, size)
-    return found
+        inverse[np.ix_(free, free)] = inner / np.outer(size, size)
+    return inverse
 
 
 def _triangular(rows: Vector) -> Vector:

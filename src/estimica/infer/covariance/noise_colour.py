@@ -123,18 +123,18 @@ def colours(around: LinearisedFit, blocks: Sequence[GriddedResiduals]) -> list[C
         _spectrum(b, kinds, swung, around.inverse, middle)
         for b, swung in zip(blocks, swinging, strict=True)
     ]
-    found: dict[int, Colour] = {}
+    by_block: dict[int, Colour] = {}
     for places in _alike(blocks):
         shared = explained(Spectrum.joined([seen[k][0] for k in places]))
         mean = shared.mean @ kinds
         for k in places:
             (plain, other), swung = seen[k], swinging[k]
-            found[k] = Colour(blocks[k], mean[: blocks[k].size], shared, scatters[k])
+            by_block[k] = Colour(blocks[k], mean[: blocks[k].size], shared, scatters[k])
             if swung is not None and plain.deviance(other) < plain.deviance(
                 shared.mean @ plain.expected
             ):
-                found[k] = Colour(blocks[k], swung)
-    return [found[k] for k in range(len(blocks))]
+                by_block[k] = Colour(blocks[k], swung)
+    return [by_block[k] for k in range(len(blocks))]
 
 
 def _alike(blocks: Sequence[GriddedResiduals]) -> list[list[int]]:
@@ -223,19 +223,19 @@ def swings(
 ) -> list[Vector | None]:
     """γ of each block whose noise swings; `freedom` is the share of it that the fit leaves."""
     raw = [lagged_products(b.residual, b.residual, b.most) for b in blocks]
-    found = [_cut(b, s / freedom) for b, s in zip(blocks, raw, strict=True)]
+    autocovariances = [_cut(b, s / freedom) for b, s in zip(blocks, raw, strict=True)]
     for _ in range(ROUNDS):
         inner = sum(
             b.jacobian.T @ toeplitz_product(v, b.jacobian)
-            for b, (v, _) in zip(blocks, found, strict=True)
+            for b, (v, _) in zip(blocks, autocovariances, strict=True)
         )
         middle = inverse @ inner @ inverse
         # passed again rather than kept: of long records there may be no room for all
-        found = [
+        autocovariances = [
             _cut(b, s + removed_by_fit(b, toeplitz_product(v, b.jacobian), inverse, middle, b.most))
-            for b, s, (v, _) in zip(blocks, raw, found, strict=True)
+            for b, s, (v, _) in zip(blocks, raw, autocovariances, strict=True)
         ]
-    return [value if swung else None for value, swung in found]
+    return [value if swung else None for value, swung in autocovariances]
 
 
 def _cut(block: GriddedResiduals, sums: Vector) -> tuple[Vector, bool]:

@@ -82,15 +82,15 @@ def coloured_score_covariance(around: LinearisedFit) -> ScoreCovariance:
     of Newey and West, this knows how the Jacobian goes on: under a periodic input the gradient
     seems to remember what is only the period.
     """
-    found = colours(around, residual_grids(around))
+    colours_of_blocks = colours(around, residual_grids(around))
     n = len(around.q)
     total, white = np.zeros((n, n)), np.zeros((n, n))
-    for colour in found:
+    for colour in colours_of_blocks:
         one = colour.of
         plain = colour.value[0] * one.jacobian.T @ one.jacobian
         total += colour.scatter() - plain + _uneven(colour)
         white += plain
-    for first, second in combinations(found, 2):
+    for first, second in combinations(colours_of_blocks, 2):
         if (cross := crossing(first, second)) is not None:
             total += cross + cross.T
     for rows in around.rows:  # squares of coloured noise are less coloured, and taken as white
@@ -98,15 +98,15 @@ def coloured_score_covariance(around: LinearisedFit) -> ScoreCovariance:
             part = rows.level[1] * rows.level[0][:, None]
             total += part.T @ part
             white += rows.level[1].T @ rows.level[1]
-    reach = max((c.reach for c in found), default=0)
+    reach = max((c.reach for c in colours_of_blocks), default=0)
     meat = _lifted(total, white) + around.prior.T @ around.prior
-    return ScoreCovariance(meat, float(reach), _freedom(around, found))
+    return ScoreCovariance(meat, float(reach), _freedom(around, colours_of_blocks))
 
 
-def _freedom(around: LinearisedFit, found: Sequence[Colour]) -> Vector:
+def _freedom(around: LinearisedFit, colours_of_blocks: Sequence[Colour]) -> Vector:
     """Satterthwaite's degrees of freedom of each unknown's variance: 2 (Σv)² / Σ v² Var(log v)."""
     whole = np.sum((around.prior @ around.inverse) ** 2, axis=0)
-    parts = [colour.variances(around.inverse) for colour in found]
+    parts = [colour.variances(around.inverse) for colour in colours_of_blocks]
     whole = whole + sum(variance for variance, _ in parts)
     with np.errstate(divide="ignore", invalid="ignore"):
         # shares, whose squares neither overflow nor vanish

@@ -198,16 +198,16 @@ def _row(task: _Task, second: float) -> Row:
     for first in task.x:
         values = unknowns.values(near)
         values[list(task.places)] = first, second
-        found = _cost(task, unknowns.coordinates(values))
-        if isinstance(found, Failure):
+        point = _cost(task, unknowns.coordinates(values))
+        if isinstance(point, Failure):
             costs.append(math.nan)
             holes.append(
-                FailedMapPoint(float(first), second, f"case '{found.case}': {found.message}")
+                FailedMapPoint(float(first), second, f"case '{point.case}': {point.message}")
             )
             near = task.start
         else:
-            costs.append(found.cost)
-            near = found.q if task.refit else task.start
+            costs.append(point.cost)
+            near = point.q if task.refit else task.start
     return costs, holes
 
 

@@ -84,7 +84,7 @@ def _by_case(records: Sequence[Record], count: int | None) -> list[Fold]:
 
 def _by_time(records: Sequence[Record], count: int) -> list[Fold]:
     """Stretches with equally many stamps in each case."""
-    found: list[dict[Key, Flags]] = [{} for _ in range(count)]
+    masks_of_folds: list[dict[Key, Flags]] = [{} for _ in range(count)]
     names = [""] * count
     for record in records:
         stamps = np.unique(np.concatenate([m.time for m in record.outputs]))
@@ -93,10 +93,10 @@ def _by_time(records: Sequence[Record], count: int) -> list[Fold]:
             names[k] = f"{part[0]:.5g} … {part[-1]:.5g}"
             for m in record.outputs:
                 inside = (m.time >= part[0]) & (m.time <= part[-1])
-                found[k][record.case.name, m.name] = inside
+                masks_of_folds[k][record.case.name, m.name] = inside
     if len(records) > 1:
         names = [f"stretch {k} of {count}" for k in range(1, count + 1)]
-    return [Fold(name, masks) for name, masks in zip(names, found, strict=True)]
+    return [Fold(name, masks) for name, masks in zip(names, masks_of_folds, strict=True)]
 
 
 def run_fold(place: FitContext, fold: Fold) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def run_fold(place: FitContext, fold: Fold) -> dict[str, Any]:
     start = carried(place.objective.unknowns, place.objective.unknowns.values(place.q), unknowns)
     kept = undetermined(place, scored(cases, place.objective.criterion.scales), start)
     searched = refit(setup, cases, start, kept if kept.any() else None)
-    found: dict[str, Any] = {
+    stored: dict[str, Any] = {
         "status": str(searched.status),
         "message": searched.message,
         "values": None,
@@ -115,17 +115,17 @@ def run_fold(place: FitContext, fold: Fold) -> dict[str, Any]:
         "predicted": [],
     }
     if searched.point is None:
-        return found
+        return stored
     values = searched.point.values
-    found["values"] = [float(v) for v in values[: len(place.setup.tuners)]]
+    stored["values"] = [float(v) for v in values[: len(place.setup.tuners)]]
     whole = [r for r in place.setup.of_role("calibrate") if _is_whole(r, fold)]
     if whole:
         predicted = _predict_cases(place, whole, searched.point)
     else:
         predicted = _predict_stretches(place, fold, unknowns, searched.point)
     if isinstance(predicted, str):
-        return found | {"status": "failed", "message": predicted}
-    return found | {"predicted": predicted}
+        return stored | {"status": "failed", "message": predicted}
+    return stored | {"predicted": predicted}
 
 
 def undetermined(place: FitContext, objective: Objective, start: Vector) -> Flags:
@@ -225,7 +225,7 @@ def _predict_cases(
     place: FitContext, records: Sequence[Record], point: Point
 ) -> list[dict[str, Any]] | str:
     """Cases as for validation: their own start values are found from their own data."""
-    found = []
+    predicted = []
     for record in records:
         own = place.setup.validation(record, point.values[: len(place.setup.tuners)])
         start = carried(
@@ -241,8 +241,8 @@ def _predict_cases(
         if isinstance(predictions, Failure):
             return predictions.message
         for block, prediction in zip(objective.blocks, predictions, strict=True):
-            found.append(_told(record.case.name, block.name, prediction.value))
-    return found
+            predicted.append(_told(record.case.name, block.name, prediction.value))
+    return predicted
 
 
 def _told(case: str, output: str, value: Vector) -> dict[str, Any]:

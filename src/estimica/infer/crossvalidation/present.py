@@ -29,15 +29,15 @@ from estimica.infer.crossvalidation.result import CrossValidation, FoldResult, P
 KINDS = ("predictions", "tuners")
 
 
-def tables(found: CrossValidation) -> tuple[Table, ...]:
+def tables(result: CrossValidation) -> tuple[Table, ...]:
     """All there is to read."""
-    return errors(found), scatter(found)
+    return errors(result), scatter(result)
 
 
-def errors(found: CrossValidation) -> Table:
+def errors(result: CrossValidation) -> Table:
     """A row for each output."""
     rows: list[tuple[object, ...]] = []
-    for o in found.outputs:
+    for o in result.outputs:
         fitted = (short(o.fitted.rmse), percent(o.fitted.fit_percent))
         if o.left_out is None:
             rows.append((o.case, o.fitted.name, 0, fitted[0], None, None, fitted[1], None))
@@ -56,23 +56,23 @@ def errors(found: CrossValidation) -> Table:
         "fit %",
         "fit % left out",
     )
-    what = "cases" if found.by == "case" else "stretches of time"
-    title = f"{found.fit.study.name}: {found.count} folds, {what} left out in turn"
+    what = "cases" if result.by == "case" else "stretches of time"
+    title = f"{result.fit.study.name}: {result.count} folds, {what} left out in turn"
     note = "left out: predicted by the fit that has not seen it"
-    if _kept(found):
-        note += f"; {', '.join(_kept(found))} kept where only the left-out samples determine it"
-    if found.interrupted:
-        note += f"; interrupted after {len(found.folds)} of {found.count} folds"
-    if found.failed:
-        note += f"; {found.failed} of {found.count} folds failed and are not in it"
+    if _kept(result):
+        note += f"; {', '.join(_kept(result))} kept where only the left-out samples determine it"
+    if result.interrupted:
+        note += f"; interrupted after {len(result.folds)} of {result.count} folds"
+    if result.failed:
+        note += f"; {result.failed} of {result.count} folds failed and are not in it"
     return Table(columns, tuple(rows), title, note)
 
 
-def scatter(found: CrossValidation) -> Table:
+def scatter(result: CrossValidation) -> Table:
     """A row for each tuner."""
     rows = []
-    table, values, jackknife = found.fit.parameters, found.values, found.stderr
-    for k, name in enumerate(found.tuners):
+    table, values, jackknife = result.fit.parameters, result.values, result.stderr
+    for k, name in enumerate(result.tuners):
         own = values[:, k]
         error = float(table["stderr"][name])
         ends = (short(float(own.min())), short(float(own.max()))) if len(own) else (None, None)
@@ -85,7 +85,7 @@ def scatter(found: CrossValidation) -> Table:
                 short(float(jackknife[k])) if math.isfinite(jackknife[k]) else None,
                 short(error) if math.isfinite(error) else None,
                 short(float(jackknife[k]) / error) if known else None,
-                found.fit.remark(k),
+                result.fit.remark(k),
             )
         )
     numbers = ("all data", "smallest", "largest", "jackknife error", "std. error", "ratio")
@@ -94,38 +94,38 @@ def scatter(found: CrossValidation) -> Table:
     return without_empty(Table(columns, tuple(rows), "Tuners over the folds", note), "remark")
 
 
-def fold_table(found: CrossValidation) -> Table:
+def fold_table(result: CrossValidation) -> Table:
     """A row for each fold."""
     rows = []
-    for fold in found.folds:
+    for fold in result.folds:
         told = ", ".join(f"{o.name} {o.rmse:.4g}" for _, o in fold.outputs)
         kept = ", ".join(fold.kept)
         rows.append((fold.number, fold.name, fold.status, told or fold.message, kept))
     columns = ("fold", "left out", "fit", "RMSE left out", "kept")
     note = "kept: unknowns that only the left-out samples determine; they stay as found from all"
-    return without_empty(Table(columns, tuple(rows), "", note if _kept(found) else ""), "kept")
+    return without_empty(Table(columns, tuple(rows), "", note if _kept(result) else ""), "kept")
 
 
-def _kept(found: CrossValidation) -> list[str]:
-    return list(dict.fromkeys(name for fold in found.folds for name in fold.kept))
+def _kept(result: CrossValidation) -> list[str]:
+    return list(dict.fromkeys(name for fold in result.folds for name in fold.kept))
 
 
-def picture(found: CrossValidation, kind: str, names: Sequence[str] = ()) -> Curves:
+def picture(result: CrossValidation, kind: str, names: Sequence[str] = ()) -> Curves:
     """The curves of one kind."""
     if kind not in KINDS:
         raise InferError(
             "I345", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})"
         )
-    return _predictions(found) if kind == "predictions" else _tuners(found)
+    return _predictions(result) if kind == "predictions" else _tuners(result)
 
 
-def _predictions(found: CrossValidation) -> Curves:
+def _predictions(result: CrossValidation) -> Curves:
     panels: list[Panel] = []
-    several = len({o.case for o in found.outputs}) > 1
-    for o in found.outputs:
-        f, unit, first = o.fitted, found.fit.unit_of(o.fitted), not panels
+    several = len({o.case for o in result.outputs}) > 1
+    for o in result.outputs:
+        f, unit, first = o.fitted, result.fit.unit_of(o.fitted), not panels
         if f.transfer is not None:
-            panels += _responses(found, o)
+            panels += _responses(result, o)
             continue
         curves = [
             Curve("measured", f.time, f.measured, unit, dotted=True, colour=7, listed=first),
@@ -138,12 +138,12 @@ def _predictions(found: CrossValidation) -> Curves:
             )
         group = o.case if several else ""
         panels.append(Panel(name_with_unit(f.name, unit), tuple(curves), group=group))
-    label = "time [s]" if found.fit.study.model.has_time else "point"
-    title = f"{found.fit.study.name}: predicted by fits that have not seen it"
+    label = "time [s]" if result.fit.study.model.has_time else "point"
+    title = f"{result.fit.study.name}: predicted by fits that have not seen it"
     return Curves(tuple(panels), title, label, 220)
 
 
-def _responses(found: CrossValidation, o: Prediction) -> list[Panel]:
+def _responses(result: CrossValidation, o: Prediction) -> list[Panel]:
     """Real and imaginary part of a frequency response."""
     panels = []
     for k, part in enumerate(("Re", "Im")):
@@ -156,7 +156,7 @@ def _responses(found: CrossValidation, o: Prediction) -> list[Panel]:
                 name,
                 of.transfer.frequency,
                 np.ascontiguousarray(G.imag if k else G.real),
-                found.fit.unit_of(of),
+                result.fit.unit_of(of),
                 dotted=name != "fitted",
                 dashed=name == "fitted",
                 colour={"measured": 7, "fitted": 0}.get(name, 1),
@@ -165,40 +165,40 @@ def _responses(found: CrossValidation, o: Prediction) -> list[Panel]:
             for name, of, G in rows
             if of.transfer is not None
         ]
-        label = name_with_unit(f"{part} {o.fitted.name}", found.fit.unit_of(o.fitted))
+        label = name_with_unit(f"{part} {o.fitted.name}", result.fit.unit_of(o.fitted))
         axis = across(o.fitted.transfer) if o.fitted.transfer is not None else None
         panels.append(Panel(label, tuple(curves), group=o.case, across=axis))
     return panels
 
 
-def _tuners(found: CrossValidation) -> Curves:
-    number = np.array([f.number for f in found.folds if f.values is not None and not f.failed])
-    values, panels = found.values, []
-    for k, name in enumerate(found.tuners):
-        final = found.fit[name]
+def _tuners(result: CrossValidation) -> Curves:
+    number = np.array([f.number for f in result.folds if f.values is not None and not f.failed])
+    values, panels = result.values, []
+    for k, name in enumerate(result.tuners):
+        final = result.fit[name]
         size = abs(final) or 1.0
         curve = Curve(name, number.astype(float), (values[:, k] - final) / size, marked=True)
         panels.append(curve)
     panel = Panel("(value − all data) / |all data|", tuple(panels))
-    title = f"{found.fit.study.name}: tuners over the folds"
+    title = f"{result.fit.study.name}: tuners over the folds"
     return Curves((panel,), title, "fold", 320, whole=True)
 
 
-def page(found: CrossValidation) -> Page:
+def page(result: CrossValidation) -> Page:
     """Everything about a cross-validation on one page."""
-    study = found.fit.study
-    told = Page(f"Cross-validation: {study.name}", tuple(_sections(found)), found.outcome.message)
-    answer = Section(ANSWER, f"{found.verdict[:1].upper()}{found.verdict[1:]}.")
+    study = result.fit.study
+    told = Page(f"Cross-validation: {study.name}", tuple(_sections(result)), result.outcome.message)
+    answer = Section(ANSWER, f"{result.verdict[:1].upper()}{result.verdict[1:]}.")
     first = (study_summary(study, "crossvalidate"), answer)
-    return with_reproduction(told, "crossvalidate", study, first=first, run=found.run)
+    return with_reproduction(told, "crossvalidate", study, first=first, run=result.run)
 
 
-def _sections(found: CrossValidation) -> Iterator[Section]:
-    shown = (errors(found), replace(_predictions(found), title=""))
+def _sections(result: CrossValidation) -> Iterator[Section]:
+    shown = (errors(result), replace(_predictions(result), title=""))
     yield Section("Predictions", _PREDICTIONS, shown)
-    if len(found.values):
-        yield Section("Tuners", _TUNERS, (scatter(found), replace(_tuners(found), title="")))
-    yield Section("Folds", "", (fold_table(found),))
+    if len(result.values):
+        yield Section("Tuners", _TUNERS, (scatter(result), replace(_tuners(result), title="")))
+    yield Section("Folds", "", (fold_table(result),))
 
 
 _PREDICTIONS = (
@@ -209,19 +209,19 @@ _PREDICTIONS = (
 _TUNERS = "How much the tuners depend on which part of the data is left out."
 
 
-def as_object(found: CrossValidation) -> dict[str, object]:
+def as_object(result: CrossValidation) -> dict[str, object]:
     """Everything but the trajectories; what is not finite is None."""
-    status, message = found.outcome
-    values, jackknife = found.values, found.stderr
+    status, message = result.outcome
+    values, jackknife = result.values, result.stderr
     told: dict[str, object] = {
         "command": "crossvalidate",
-        "run": found.run,
-        "study": found.fit.study.name,
+        "run": result.run,
+        "study": result.fit.study.name,
         "outcome": {"status": status, "message": message},
-        "verdict": found.verdict,
-        "by": found.by,
-        "folds": [_fold(found, f) for f in found.folds],
-        "failed": found.failed,
+        "verdict": result.verdict,
+        "by": result.by,
+        "folds": [_fold(result, f) for f in result.folds],
+        "failed": result.failed,
         "quality": [
             {
                 "case": o.case,
@@ -232,28 +232,28 @@ def as_object(found: CrossValidation) -> dict[str, object]:
                 "fit_percent_left_out": o.left_out.fit_percent if o.left_out else None,
                 "ratio": o.ratio,
             }
-            for o in found.outputs
+            for o in result.outputs
         ],
         "parameters": {
             name: {
-                "value": found.fit[name],
+                "value": result.fit[name],
                 "mean": float(values[:, k].mean()) if len(values) else math.nan,
                 "min": float(values[:, k].min()) if len(values) else math.nan,
                 "max": float(values[:, k].max()) if len(values) else math.nan,
                 "stderr_jackknife": float(jackknife[k]),
-                "stderr": float(found.fit.parameters["stderr"][name]),
-                "identifiable": bool(found.fit.accuracy.identifiable[k]),
+                "stderr": float(result.fit.parameters["stderr"][name]),
+                "identifiable": bool(result.fit.accuracy.identifiable[k]),
             }
-            for k, name in enumerate(found.tuners)
+            for k, name in enumerate(result.tuners)
         },
-        "seconds": found.seconds,
+        "seconds": result.seconds,
     }
     plain = finite(told)
     assert isinstance(plain, dict)
     return plain
 
 
-def _fold(found: CrossValidation, fold: FoldResult) -> dict[str, object]:
+def _fold(result: CrossValidation, fold: FoldResult) -> dict[str, object]:
     values = [] if fold.values is None else map(float, fold.values)
     return {
         "number": fold.number,
@@ -262,7 +262,7 @@ def _fold(found: CrossValidation, fold: FoldResult) -> dict[str, object]:
         "message": fold.message,
         "failed": fold.failed,
         "kept": list(fold.kept),
-        "parameters": dict(zip(found.tuners, values, strict=False)),
+        "parameters": dict(zip(result.tuners, values, strict=False)),
         "quality": [
             {"case": c, "output": o.name, "rmse": o.rmse, "fit_percent": o.fit_percent}
             for c, o in fold.outputs

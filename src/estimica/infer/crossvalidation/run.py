@@ -73,13 +73,13 @@ def crossvalidate(
     records = place.setup.of_role("calibrate")
     way = by or ("case" if len(records) > 1 else "time")
     plan = folds_of(records, way, folds)
-    found: dict[int, ItemOutcome[Any]] = {}
+    outcomes: dict[int, ItemOutcome[Any]] = {}
 
     def note(number: int, outcome: ItemOutcome[Any]) -> None:
-        found[number] = outcome
+        outcomes[number] = outcome
         if progress:
-            failed = sum(_result(full, plan[k], k, o).failed for k, o in found.items())
-            progress(Progress(len(found), len(plan), failed))
+            failed = sum(_result(full, plan[k], k, o).failed for k, o in outcomes.items())
+            progress(Progress(len(outcomes), len(plan), failed))
 
     interrupted = False
     try:
@@ -96,7 +96,7 @@ def crossvalidate(
             )
     except KeyboardInterrupt:
         interrupted = True
-    results = tuple(_result(full, plan[k], k, found[k]) for k in sorted(found))
+    results = tuple(_result(full, plan[k], k, outcomes[k]) for k in sorted(outcomes))
     seconds = perf_counter() - begun
     return CrossValidation(full, way, len(plan), results, seconds, interrupted)
 

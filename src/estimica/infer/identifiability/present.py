@@ -23,60 +23,60 @@ KINDS = ("correlation", "ellipses")
 MOST_ELLIPSES = 5  # unknowns up to which the page has ellipses
 
 
-def tables(found: Identifiability) -> tuple[Table, ...]:
+def tables(result: Identifiability) -> tuple[Table, ...]:
     """All there is to read."""
-    return (unknowns(found),)
+    return (unknowns(result),)
 
 
-def unknowns(found: Identifiability) -> Table:
+def unknowns(result: Identifiability) -> Table:
     """A row for each unknown: determined by these data, by any data, and how clearly."""
     rows = []
-    for k, name in enumerate(found.names):
-        lost = any(name in d for d in found.null_directions)
-        structure = found.structural
+    for k, name in enumerate(result.names):
+        lost = any(name in d for d in result.null_directions)
+        structure = result.structural
         any_data = None if structure is None else structure.identifiable.get(name, True)
-        partner = _partner(found, k)
-        vif = float(found.vif[k])
+        partner = _partner(result, k)
+        vif = float(result.vif[k])
         rows.append(
             (
                 name,
-                float(found.values[k]),
-                "held" if found.at_bound[k] else "hardly" if _hardly(found, k) else not lost,
+                float(result.values[k]),
+                "held" if result.at_bound[k] else "hardly" if _hardly(result, k) else not lost,
                 any_data,
                 short(vif) if np.isfinite(vif) else None,
                 *partner,
-                f"at its {found.at_bound[k]}" if found.at_bound[k] else _remark(found, k, lost),
+                f"at its {result.at_bound[k]}" if result.at_bound[k] else _remark(result, k, lost),
             )
         )
     columns = ("unknown", "value", "by these data", "by any data", "VIF", "correlation", "with",
                "remark")  # fmt: skip
-    note = found.structural.text if found.structural else ""
-    title = f"{found.study}: {found.text}"
+    note = result.structural.text if result.structural else ""
+    title = f"{result.study}: {result.text}"
     return without_empty(Table(columns, tuple(rows), title, note), "by any data", "remark")
 
 
-def _remark(found: Identifiability, k: int, lost: bool) -> str:
-    return "" if lost or not found.practical else found.practical[k].remark
+def _remark(result: Identifiability, k: int, lost: bool) -> str:
+    return "" if lost or not result.practical else result.practical[k].remark
 
 
-def _hardly(found: Identifiability, k: int) -> bool:
-    return bool(found.practical) and found.practical[k].standing is Significance.LOST and not any(
-        found.names[k] in d for d in found.null_directions
+def _hardly(result: Identifiability, k: int) -> bool:
+    return bool(result.practical) and result.practical[k].standing is Significance.LOST and not any(
+        result.names[k] in d for d in result.null_directions
     )  # fmt: skip
 
 
-def _partner(found: Identifiability, k: int) -> tuple[float | None, str]:
+def _partner(result: Identifiability, k: int) -> tuple[float | None, str]:
     """The unknown whose error goes most with that of unknown `k`."""
-    row = np.abs(found.correlation[k]).copy()
+    row = np.abs(result.correlation[k]).copy()
     row[k] = np.nan
     if np.isnan(row).all():
         return None, ""
     j = int(np.nanargmax(row))
-    return short(float(found.correlation[k, j])), found.names[j]
+    return short(float(result.correlation[k, j])), result.names[j]
 
 
 def picture(
-    found: Identifiability, kind: str = "correlation", names: Sequence[str] = ()
+    result: Identifiability, kind: str = "correlation", names: Sequence[str] = ()
 ) -> Heat | Curves:
     """Correlations as colours, or the sensitivity ellipses."""
     if kind not in KINDS:
@@ -84,40 +84,42 @@ def picture(
             "F063", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})"
         )
     if kind == "ellipses":
-        return measures_show.picture(found.measures)
-    number = np.arange(len(found.names), dtype=float)
-    title = f"{found.study}: correlation of the errors"
+        return measures_show.picture(result.measures)
+    number = np.arange(len(result.names), dtype=float)
+    title = f"{result.study}: correlation of the errors"
     return Heat(
-        number, number, found.correlation, "", "", "correlation", title=title, ticks=found.names
+        number, number, result.correlation, "", "", "correlation", title=title, ticks=result.names
     )
 
 
-def page(found: Identifiability) -> Page:
+def page(result: Identifiability) -> Page:
     """Verdict, unknowns, directions, structure, measures."""
-    told = Page(f"Identifiability: {found.study}", tuple(_sections(found)))
-    said = [found.text[:1].upper() + found.text[1:] + "."]
-    said += [a[:1].upper() + a[1:] + "." for a in found.advice]
+    told = Page(f"Identifiability: {result.study}", tuple(_sections(result)))
+    said = [result.text[:1].upper() + result.text[1:] + "."]
+    said += [a[:1].upper() + a[1:] + "." for a in result.advice]
     answer = Section(ANSWER, "\n\n".join(said))
-    first = (study_summary(found.origin, "identifiability"), answer) if found.origin else (answer,)
-    return with_reproduction(told, "identifiability", found.origin, first=first, run=found.run)
+    first = (
+        (study_summary(result.origin, "identifiability"), answer) if result.origin else (answer,)
+    )
+    return with_reproduction(told, "identifiability", result.origin, first=first, run=result.run)
 
 
-def _sections(found: Identifiability) -> Iterator[Section]:
-    shown = replace(unknowns(found), title="", note="")
+def _sections(result: Identifiability) -> Iterator[Section]:
+    shown = replace(unknowns(result), title="", note="")
     yield Section("Verdict on each unknown", _UNKNOWNS, (shown,))
-    if found.null_directions:
+    if result.null_directions:
         rows = tuple(
             (k, name, short(share))
-            for k, direction in enumerate(found.null_directions, start=1)
+            for k, direction in enumerate(result.null_directions, start=1)
             for name, share in direction.items()
         )
         columns = ("direction", "unknown", "relative change")
         text = "Relative changes that leave every output as it is."
         yield Section("What goes unnoticed", text, (Table(columns, rows),))
-    if found.second:
-        yield from second_model_sections(found.second)
-    if found.structural:
-        s = found.structural
+    if result.second:
+        yield from second_model_sections(result.second)
+    if result.structural:
+        s = result.structural
         because = f" ({s.because})" if s.because else ""
         text = (
             f"{s.text[:1].upper()}{s.text[1:]}.\n\nJudged by {s.method}{because} at {s.points} "
@@ -125,13 +127,13 @@ def _sections(found: Identifiability) -> Iterator[Section]:
             f"zero at most {s.dropped:.1g}."
         )
         yield Section("Whatever the data", text)
-    if np.isfinite(found.correlation).sum() > len(found.names):
+    if np.isfinite(result.correlation).sum() > len(result.names):
         yield Section(
-            "Correlation", _CORRELATION, (replace(picture(found, "correlation"), title=""),)
+            "Correlation", _CORRELATION, (replace(picture(result, "correlation"), title=""),)
         )
-    yield Section("Sensitivity measures", _MEASURES, (measures_show.unknowns(found.measures),))
-    if 2 <= len(found.measures.measures.names) <= MOST_ELLIPSES:
-        yield Section("Sensitivity ellipses", _ELLIPSES, (measures_show.picture(found.measures),))
+    yield Section("Sensitivity measures", _MEASURES, (measures_show.unknowns(result.measures),))
+    if 2 <= len(result.measures.measures.names) <= MOST_ELLIPSES:
+        yield Section("Sensitivity ellipses", _ELLIPSES, (measures_show.picture(result.measures),))
 
 
 _CORRELATION = (
@@ -156,40 +158,42 @@ _UNKNOWNS = (
 )
 
 
-def as_object(found: Identifiability) -> dict[str, object]:
+def as_object(result: Identifiability) -> dict[str, object]:
     """Plain values; what is not finite is None."""
-    names = found.names
+    names = result.names
     matrix = {
-        a: {b: float(found.correlation[i, j]) for j, b in enumerate(names)}
+        a: {b: float(result.correlation[i, j]) for j, b in enumerate(names)}
         for i, a in enumerate(names)
     }
-    data = found.data
+    data = result.data
     plain = finite(
         {
             "command": "identifiability",
-            "run": found.run,
-            "outcome": {"status": "done", "message": found.text},
-            "study": found.study,
+            "run": result.run,
+            "outcome": {"status": "done", "message": result.text},
+            "study": result.study,
             "identifiability": {
-                "rank": found.rank,
-                "n": found.n,
-                "null_directions": [dict(d) for d in found.null_directions],
-                "determined": list(found.invariants),
-                "fix": list(found.fix),
-                "advice": list(found.advice),
+                "rank": result.rank,
+                "n": result.n,
+                "null_directions": [dict(d) for d in result.null_directions],
+                "determined": list(result.invariants),
+                "fix": list(result.fix),
+                "advice": list(result.advice),
                 "singular_values": [float(s) for s in data.singular_values],
                 "threshold": data.threshold,
             },
-            "structural": found.structural.to_dict() if found.structural else None,
-            "measures": found.measures.to_dict(),
+            "structural": result.structural.to_dict() if result.structural else None,
+            "measures": result.measures.to_dict(),
             "correlation": matrix,
             "correlated": [
-                {"names": list(c.names), "correlation": c.correlation} for c in found.correlated
+                {"names": list(c.names), "correlation": c.correlation} for c in result.correlated
             ],
-            "practical": {n: str(p.standing) for n, p in zip(names, found.practical, strict=False)},
-            "twins": [twin_as_object(t) for t in found.twins],
-            "second": found.second.to_dict() if found.second else None,
-            "vif": {n: float(v) for n, v in zip(names, found.vif, strict=True)},
+            "practical": {
+                n: str(p.standing) for n, p in zip(names, result.practical, strict=False)
+            },
+            "twins": [twin_as_object(t) for t in result.twins],
+            "second": result.second.to_dict() if result.second else None,
+            "vif": {n: float(v) for n, v in zip(names, result.vif, strict=True)},
         }
     )
     assert isinstance(plain, dict)

@@ -108,15 +108,15 @@ class Identifiability(Result):
 
     def _structural_only(self) -> list[str]:
         """What the structure forbids though the numbers seemed to allow it."""
-        found = self.structural
-        if found is None or found.n - found.rank <= len(self.null_directions):
+        structural = self.structural
+        if structural is None or structural.n - structural.rank <= len(self.null_directions):
             return []
         bounded = any(self.at_bound)
         if bounded:
             return []
         return [
-            f"by the structure of the model only {found.rank} of {found.n} directions can be "
-            f"determined, though the data seem to determine {self.rank}: {found.text}"
+            f"by the structure of the model only {structural.rank} of {structural.n} directions "
+            f"can be determined, though the data seem to determine {self.rank}: {structural.text}"
         ]
 
     @property
@@ -151,30 +151,30 @@ HELP = "excite the inputs more, or at other speeds, start elsewhere, or measure 
 SAME = "of the same inputs and outputs"
 
 
-def prospect(found: Structural | None, group: Group) -> str:
+def prospect(structural: Structural | None, group: Group) -> str:
     """How many of a group's open directions better data could determine, in words."""
-    if found is None:
+    if structural is None:
         return "whether better data could help was not asked"
-    touching = [g for g in found.groups if set(g.names) & set(group.names)]
+    touching = [g for g in structural.groups if set(g.names) & set(group.names)]
     if not touching:
         return f"better data can help: the model's structure allows it, so {HELP}"
-    lost = min(found.open_among(group.names), group.free)
+    lost = min(structural.open_among(group.names), group.free)
     if lost == group.free:
-        can = "can help" if found.exact else f"seem to help ({NUMERICAL})"
-        return f"no better data {SAME} {can}{_measured(found)}"
+        can = "can help" if structural.exact else f"seem to help ({NUMERICAL})"
+        return f"no better data {SAME} {can}{_measured(structural)}"
     words = "; ".join(lost_in_words(g) for g in touching)
-    words = words if found.exact else f"{NUMERICAL}, {words}"
+    words = words if structural.exact else f"{NUMERICAL}, {words}"
     if not lost:
-        return f"better data can help in part, so {HELP}; {words}{_measured(found)}"
+        return f"better data can help in part, so {HELP}; {words}{_measured(structural)}"
     return (
         f"of these {count(group.free)} open directions better data can determine "
         f"{count(group.free - lost)}, so {HELP}; {count(lost)} cannot be determined: {words}"
-        f"{_measured(found)}"
+        f"{_measured(structural)}"
     )
 
 
-def _measured(found: Structural) -> str:
+def _measured(structural: Structural) -> str:
     """What else would help if it were measured."""
-    whole = [f"'{n}'" for n, rank in found.helpful.items() if rank == found.n]
-    helpful = whole or [f"'{n}'" for n in found.helpful]
+    whole = [f"'{n}'" for n, rank in structural.helpful.items() if rank == structural.n]
+    helpful = whole or [f"'{n}'" for n in structural.helpful]
     return f", but measuring {' or '.join(helpful)} too would" if helpful else ""

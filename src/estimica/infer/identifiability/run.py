@@ -38,33 +38,33 @@ def identifiability(
     asks whether better data could help, at random points of `seed`. `second` is another study of
     the same tuners: does what is left open matter there (see `second_model`)?
     """
-    found = study if isinstance(study, Fit) else estimate(study)
-    if not found.n_free:
-        raise FitError("F060", f"study '{found.study.name}' has no unknowns; add a tuner")
-    if not np.isfinite(found.cost):
+    fit = study if isinstance(study, Fit) else estimate(study)
+    if not fit.n_free:
+        raise FitError("F060", f"study '{fit.study.name}' has no unknowns; add a tuner")
+    if not np.isfinite(fit.cost):
         raise FitError(
-            "F062", f"there is no estimate to judge: {found.outcome.message}; fix that first"
+            "F062", f"there is no estimate to judge: {fit.outcome.message}; fix that first"
         )
-    labels = tuple(u.label for u in found.unknowns.items)
-    correlation = correlations(found.covariance)
-    sensed = measures(found, quiet=quiet)
+    labels = tuple(u.label for u in fit.unknowns.items)
+    correlation = correlations(fit.covariance)
+    sensed = measures(fit, quiet=quiet)
     return Identifiability(
-        study=found.study.name,
+        study=fit.study.name,
         names=labels,
-        values=found.values,
-        at_bound=found.at_bound,
-        data=found.identifiability,
+        values=fit.values,
+        at_bound=fit.at_bound,
+        data=fit.identifiability,
         correlation=correlation,
         correlated=correlated(labels, correlation),
-        vif=_inflation(found, sensed),
-        structural=_structural(found, seed) if structural else None,
+        vif=_inflation(fit, sensed),
+        structural=_structural(fit, seed) if structural else None,
         measures=sensed,
-        second=None if second is None else second_model(found, second),
-        practical=found.practical,
-        hardly=found.practical_advice,
-        twins=found.twins,
-        twin_advice=twin_advice(found),
-        origin=found.study,
+        second=None if second is None else second_model(fit, second),
+        practical=fit.practical,
+        hardly=fit.practical_advice,
+        twins=fit.twins,
+        twin_advice=twin_advice(fit),
+        origin=fit.study,
     )
 
 
@@ -91,7 +91,7 @@ def correlated(names: tuple[str, ...], correlation: Vector) -> tuple[Correlated,
     strong = np.nan_to_num(np.abs(correlation)) > CORRELATED
     np.fill_diagonal(strong, False)
     open_ = {k for k in range(len(names)) if strong[k].any()}
-    found = []
+    groups = []
     while open_:
         group, grown = set[int](), {min(open_)}
         while grown != group:
@@ -101,8 +101,8 @@ def correlated(names: tuple[str, ...], correlation: Vector) -> tuple[Correlated,
         chosen = sorted(group)
         part = correlation[np.ix_(chosen, chosen)] - np.eye(len(chosen))
         largest = float(part.ravel()[np.nanargmax(np.abs(part))])
-        found.append(Correlated(tuple(names[k] for k in chosen), largest))
-    return tuple(found)
+        groups.append(Correlated(tuple(names[k] for k in chosen), largest))
+    return tuple(groups)
 
 
 def _inflation(fit: Fit, sensed: SensitivityMeasures) -> Vector:

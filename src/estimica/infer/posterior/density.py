@@ -143,13 +143,13 @@ class Unbounded:
 
     def z(self, q: Vector) -> Vector:
         """Free coordinates of coordinates within the bounds."""
-        found = q.copy()
+        free = q.copy()
         both, low, high = self._kinds
         share = (q[both] - self.lower[both]) / (self.upper[both] - self.lower[both])
-        found[both] = np.log(share) - np.log1p(-share)
-        found[low] = np.log(q[low] - self.lower[low])
-        found[high] = np.log(self.upper[high] - q[high])
-        return found
+        free[both] = np.log(share) - np.log1p(-share)
+        free[low] = np.log(q[low] - self.lower[low])
+        free[high] = np.log(self.upper[high] - q[high])
+        return free
 
     def q(self, z: Vector) -> tuple[Vector, Vector, float, Vector]:
         """(q, dq/dz, Σ log|dq/dz|, its gradient) at free coordinates."""

@@ -44,12 +44,12 @@ BARS = 40
 DRAWN = 1000
 
 
-def tables(found: Posterior) -> tuple[Table, ...]:
+def tables(posterior: Posterior) -> tuple[Table, ...]:
     """All there is to read."""
-    return (estimates(found),)
+    return (estimates(posterior),)
 
 
-def estimates(found: Posterior) -> Table:
+def estimates(posterior: Posterior) -> Table:
     """A row for each unknown and each noise variance."""
     columns = (
         "unknown",
@@ -64,15 +64,19 @@ def estimates(found: Posterior) -> Table:
         "unit",
     )
     rows = []
-    if found.chains:
-        for k, (u, s) in enumerate(zip(found.fit.unknowns.items, found.spreads, strict=True)):
-            value = rounded(float(found.fit.values[k]), s.stderr)
+    if posterior.chains:
+        for k, (u, s) in enumerate(
+            zip(posterior.fit.unknowns.items, posterior.spreads, strict=True)
+        ):
+            value = rounded(float(posterior.fit.values[k]), s.stderr)
             rows.append((*_row(u.label, s), value, "" if u.unit == "1" else u.unit))
-        for name, s in found.noise_spreads.items():
-            value = rounded(found.fit.noise[name].variance, s.stderr)
+        for name, s in posterior.noise_spreads.items():
+            value = rounded(posterior.fit.noise[name].variance, s.stderr)
             rows.append((*_row(f"variance of {name}", s), value, ""))
-    title = f"{found.fit.study.name}: posterior, {found.method}, seed {found.seed}"
-    return without_empty(Table(columns, tuple(rows), title, status_line(*outcome(found))), "unit")
+    title = f"{posterior.fit.study.name}: posterior, {posterior.method}, seed {posterior.seed}"
+    return without_empty(
+        Table(columns, tuple(rows), title, status_line(*outcome(posterior))), "unit"
+    )
 
 
 def _row(label: str, s: DrawSummary) -> tuple[object, ...]:
@@ -85,87 +89,87 @@ def _row(label: str, s: DrawSummary) -> tuple[object, ...]:
 # --- pictures ------------------------------------------------------------------------------------
 
 
-def picture(found: Posterior, kind: str, names: Sequence[str] = ()) -> Curves:
+def picture(posterior: Posterior, kind: str, names: Sequence[str] = ()) -> Curves:
     """The curves of one kind, for all unknowns or those named."""
     if kind not in PICTURES:
         hint = did_you_mean(kind, PICTURES) or f" ({', '.join(PICTURES)})"
         raise InferError("I718", f"there is no plot '{kind}'{hint}")
-    if not found.chains:
+    if not posterior.chains:
         raise InferError("I719", "there is no finished chain to draw")
     if kind == "predictive":
-        return _predictive(found)
-    chosen = [_place(found, n) for n in names] or list(range(found.fit.n_free))
+        return _predictive(posterior)
+    chosen = [_place(posterior, n) for n in names] or list(range(posterior.fit.n_free))
     if kind == "pairs":
-        return _pairs(found, chosen, bool(names))
-    return _bars(found, chosen) if kind == "distribution" else _chains(found, chosen)
+        return _pairs(posterior, chosen, bool(names))
+    return _bars(posterior, chosen) if kind == "distribution" else _chains(posterior, chosen)
 
 
-def _place(found: Posterior, name: str) -> int:
-    labels = [u.label for u in found.fit.unknowns.items]
+def _place(posterior: Posterior, name: str) -> int:
+    labels = [u.label for u in posterior.fit.unknowns.items]
     if name not in labels:
         hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
         raise InferError("I720", f"the posterior has no unknown '{name}'{hint}")
     return labels.index(name)
 
 
-def _pairs(found: Posterior, chosen: Sequence[int], named: bool) -> Curves:
-    flat = found.values.reshape(-1, found.fit.n_free)
+def _pairs(posterior: Posterior, chosen: Sequence[int], named: bool) -> Curves:
+    flat = posterior.values.reshape(-1, posterior.fit.n_free)
     with np.errstate(invalid="ignore"):
         correlation = np.atleast_2d(np.corrcoef(flat, rowvar=False))
     pairs = pairs_to_draw(chosen, correlation, all_of_them=named)
     some = flat[:: max(1, len(flat) // DRAWN)]
-    panels = clouds(found.fit, some, correlation, pairs, what="draws")
-    return Curves(tuple(panels), f"{found.fit.study.name}: draws of pairs", "", 260)
+    panels = clouds(posterior.fit, some, correlation, pairs, what="draws")
+    return Curves(tuple(panels), f"{posterior.fit.study.name}: draws of pairs", "", 260)
 
 
-def _bars(found: Posterior, chosen: Sequence[int]) -> Curves:
+def _bars(posterior: Posterior, chosen: Sequence[int]) -> Curves:
     panels = [
         bars(
-            found.fit,
+            posterior.fit,
             k,
-            np.histogram(found.values[:, :, k].ravel(), bins=BARS, density=True),
-            found.spreads[k].interval,
+            np.histogram(posterior.values[:, :, k].ravel(), bins=BARS, density=True),
+            posterior.spreads[k].interval,
             what="draws",
             label="density",
             listed=place == 0,
         )
         for place, k in enumerate(chosen)
     ]
-    return Curves(tuple(panels), f"{found.fit.study.name}: draws", "", 170)
+    return Curves(tuple(panels), f"{posterior.fit.study.name}: draws", "", 170)
 
 
-def _chains(found: Posterior, chosen: Sequence[int]) -> Curves:
-    step = max(1, found.draws // DRAWN)
-    number = np.arange(0, found.draws, step, dtype=float)
+def _chains(posterior: Posterior, chosen: Sequence[int]) -> Curves:
+    step = max(1, posterior.draws // DRAWN)
+    number = np.arange(0, posterior.draws, step, dtype=float)
     panels: list[Panel] = []
     for k in chosen:
-        u = found.fit.unknowns.items[k]
+        u = posterior.fit.unknowns.items[k]
         curves = tuple(
             Curve(
                 f"chain {c + 1}",
                 number,
-                found.values[place, ::step, k],
+                posterior.values[place, ::step, k],
                 u.unit,
                 strength=0.6,
                 colour=place,
                 listed=not panels,
             )
-            for place, c in enumerate(found.numbers)
+            for place, c in enumerate(posterior.numbers)
         )
         panels.append(Panel(name_with_unit(u.label, u.unit), curves))
-    return Curves(tuple(panels), f"{found.fit.study.name}: chains", "draw", 150, whole=True)
+    return Curves(tuple(panels), f"{posterior.fit.study.name}: chains", "draw", 150, whole=True)
 
 
-def _predictive(found: Posterior) -> Curves:
-    assert found.predictive is not None
-    several = len({o.case for o in found.predictive.outputs}) > 1
+def _predictive(posterior: Posterior) -> Curves:
+    assert posterior.predictive is not None
+    several = len({o.case for o in posterior.predictive.outputs}) > 1
     panels: list[Panel] = []
-    for o in found.predictive.outputs:
-        unit = found.fit.unit_of(found.fit.case(o.case)[o.name])
+    for o in posterior.predictive.outputs:
+        unit = posterior.fit.unit_of(posterior.fit.case(o.case)[o.name])
         for label, part in _parts(o):
             panels.append(_panel(part, name_with_unit(label, unit), unit, several, not panels))
-    label = "time [s]" if found.fit.study.model.has_time else "point"
-    title = f"{found.fit.study.name}: outputs by the posterior"
+    label = "time [s]" if posterior.fit.study.model.has_time else "point"
+    title = f"{posterior.fit.study.name}: outputs by the posterior"
     return Curves(tuple(panels), title, label, 240)
 
 
@@ -197,40 +201,45 @@ def _panel(o: PredictedOutput, label: str, unit: str, several: bool, first: bool
 # --- page ----------------------------------------------------------------------------------------
 
 
-def page(found: Posterior) -> Page:
+def page(posterior: Posterior) -> Page:
     """Everything about a posterior on one page."""
     lead = (
-        f"{found.requested} chains of {found.draws} draws after a warm-up of {found.warmup}, "
-        f"method {found.method}, seed {found.seed}; {found.seconds:.3g} s."
+        f"{posterior.requested} chains of {posterior.draws} draws after a warm-up of "
+        f"{posterior.warmup}, method {posterior.method}, seed {posterior.seed}; "
+        f"{posterior.seconds:.3g} s."
     )
-    study = found.fit.study
-    said = status_line(*outcome(found))
-    told = Page(f"Posterior: {study.name}", tuple(_sections(found)), lead)
+    study = posterior.fit.study
+    said = status_line(*outcome(posterior))
+    told = Page(f"Posterior: {study.name}", tuple(_sections(posterior)), lead)
     first = (study_summary(study, "sample"), Section(ANSWER, f"{said[:1].upper()}{said[1:]}."))
-    return with_reproduction(told, "sample", study, first=first, seed=found.seed, run=found.run)
+    return with_reproduction(
+        told, "sample", study, first=first, seed=posterior.seed, run=posterior.run
+    )
 
 
-def _sections(found: Posterior) -> Iterator[Section]:
-    yield Section("Unknowns", _WORDS, (replace(estimates(found), title="", note=""),))
-    if not found.chains:
+def _sections(posterior: Posterior) -> Iterator[Section]:
+    yield Section("Unknowns", _WORDS, (replace(estimates(posterior), title="", note=""),))
+    if not posterior.chains:
         return
-    if found.fit.n_free > 1:
-        yield Section("Pairs", _PAIRS, (replace(picture(found, "pairs"), title=""),))
-    shown = (replace(picture(found, "distribution"), title=""),)
+    if posterior.fit.n_free > 1:
+        yield Section("Pairs", _PAIRS, (replace(picture(posterior, "pairs"), title=""),))
+    shown = (replace(picture(posterior, "distribution"), title=""),)
     yield Section("Single unknowns", "", shown)
-    yield Section("Outputs", _BANDS, (_coverage(found), replace(_predictive(found), title="")))
-    yield Section("Data left out", _LOO, (_comparison(found),))
-    yield Section("Chains", _CHAINS, (replace(picture(found, "chains"), title=""),))
+    yield Section(
+        "Outputs", _BANDS, (_coverage(posterior), replace(_predictive(posterior), title=""))
+    )
+    yield Section("Data left out", _LOO, (_comparison(posterior),))
+    yield Section("Chains", _CHAINS, (replace(picture(posterior, "chains"), title=""),))
 
 
-def _coverage(found: Posterior) -> Table:
-    assert found.predictive is not None
-    rows = tuple((o.case, o.name, percent(100 * o.inside)) for o in found.predictive.outputs)
+def _coverage(posterior: Posterior) -> Table:
+    assert posterior.predictive is not None
+    rows = tuple((o.case, o.name, percent(100 * o.inside)) for o in posterior.predictive.outputs)
     return Table(("case", "output", "% inside"), rows)
 
 
-def _comparison(found: Posterior) -> Table:
-    c = found.comparison
+def _comparison(posterior: Posterior) -> Table:
+    c = posterior.comparison
     assert c is not None
     note = (
         f"Pareto shapes above {DOUBTFUL}: {c.doubtful} of {c.samples} samples; LOO cannot be "
@@ -271,15 +280,15 @@ _CHAINS = "Chains that agree look like one band without steps or drifts."
 # --- as JSON -------------------------------------------------------------------------------------
 
 
-def as_object(found: Posterior) -> dict[str, object]:
+def as_object(posterior: Posterior) -> dict[str, object]:
     """Everything about a posterior but the single draws; what is not finite is None."""
-    status, message = found.outcome
+    status, message = posterior.outcome
     tuners: dict[str, object] = {}
     by_case: dict[str, dict[str, dict[str, object]]] = {"start": {}, "disturbance": {}}
-    spreads = found.spreads if found.chains else ()
+    spreads = posterior.spreads if posterior.chains else ()
     for k, s in enumerate(spreads):
-        u = found.fit.unknowns.items[k]
-        told = {"value": float(found.fit.values[k]), **_spread(s), "unit": u.unit}
+        u = posterior.fit.unknowns.items[k]
+        told = {"value": float(posterior.fit.values[k]), **_spread(s), "unit": u.unit}
         if u.kind == "tuner":
             tuners[u.name] = told
         else:
@@ -287,29 +296,29 @@ def as_object(found: Posterior) -> dict[str, object]:
     plain = finite(
         {
             "command": "sample",
-            "run": found.run,
-            "study": found.fit.study.name,
+            "run": posterior.run,
+            "study": posterior.fit.study.name,
             "outcome": {"status": status, "message": message},
-            "method": found.method,
-            "seed": found.seed,
-            "requested": found.requested,
-            "chains": len(found.chains),
-            "draws": found.draws,
-            "warmup": found.warmup,
-            "divergences": found.divergences,
-            "impossible": sum(c.impossible for c in found.chains),
-            "evaluations": sum(c.evaluations for c in found.chains),
-            "acceptance": [c.acceptance for c in found.chains],
-            "troubles": troubles(found) if found.chains else [],
-            "failures": [{"chain": f.number, "message": f.message} for f in found.failures],
+            "method": posterior.method,
+            "seed": posterior.seed,
+            "requested": posterior.requested,
+            "chains": len(posterior.chains),
+            "draws": posterior.draws,
+            "warmup": posterior.warmup,
+            "divergences": posterior.divergences,
+            "impossible": sum(c.impossible for c in posterior.chains),
+            "evaluations": sum(c.evaluations for c in posterior.chains),
+            "acceptance": [c.acceptance for c in posterior.chains],
+            "troubles": troubles(posterior) if posterior.chains else [],
+            "failures": [{"chain": f.number, "message": f.message} for f in posterior.failures],
             "parameters": tuners,
             "start_values": by_case["start"],
             "disturbances": by_case["disturbance"],
-            "noise": {n: _spread(s) for n, s in found.noise_spreads.items()},
-            "covariance": found.covariance.tolist() if found.chains else None,
-            "comparison": asdict(found.comparison) if found.comparison else None,
-            "predictive": _predictive_object(found),
-            "seconds": found.seconds,
+            "noise": {n: _spread(s) for n, s in posterior.noise_spreads.items()},
+            "covariance": posterior.covariance.tolist() if posterior.chains else None,
+            "comparison": asdict(posterior.comparison) if posterior.comparison else None,
+            "predictive": _predictive_object(posterior),
+            "seconds": posterior.seconds,
         }
     )
     assert isinstance(plain, dict)
@@ -321,8 +330,8 @@ def _spread(s: DrawSummary) -> dict[str, object]:
     return {"ci95": list(told.pop("interval")), **told}
 
 
-def _predictive_object(found: Posterior) -> list[dict[str, object]]:
-    if found.predictive is None:
+def _predictive_object(posterior: Posterior) -> list[dict[str, object]]:
+    if posterior.predictive is None:
         return []
     return [
         {
@@ -334,7 +343,7 @@ def _predictive_object(found: Posterior) -> list[dict[str, object]]:
             "prediction": [end.tolist() for end in o.prediction],
             "inside": o.inside,
         }
-        for o in found.predictive.outputs
+        for o in posterior.predictive.outputs
     ]
 
 
@@ -342,31 +351,39 @@ def _predictive_object(found: Posterior) -> list[dict[str, object]]:
 # The draws in ArviZ's form, with which its plots and comparisons work.
 
 
-def inference_data(found: Posterior) -> Any:
+def inference_data(posterior: Posterior) -> Any:
     """Groups posterior, sample_stats, posterior_predictive, log_likelihood and observed_data.
 
     Outputs are named "case: output"; predictive and likelihood hold some of the draws only.
     """
-    if found.predictive is None:
+    if posterior.predictive is None:
         raise InferError("I717", "sample: there is no finished chain to hand on")
-    posterior = {u.label: found.values[:, :, k] for k, u in enumerate(found.fit.unknowns.items)}
-    posterior |= {f"variance of {n}": v for n, v in found.noise.items()}
-    names = [f"{o.case}: {o.name}" for o in found.predictive.outputs]
-    ends = np.cumsum([len(o.measured) for o in found.predictive.outputs])[:-1]
-    likely = np.split(found.predictive.log_likelihood, ends, axis=2)
+    values = {
+        u.label: posterior.values[:, :, k] for k, u in enumerate(posterior.fit.unknowns.items)
+    }
+    values |= {f"variance of {n}": v for n, v in posterior.noise.items()}
+    names = [f"{o.case}: {o.name}" for o in posterior.predictive.outputs]
+    ends = np.cumsum([len(o.measured) for o in posterior.predictive.outputs])[:-1]
+    likely = np.split(posterior.predictive.log_likelihood, ends, axis=2)
     return arviz().from_dict(
-        posterior=posterior,
-        sample_stats={"lp": np.stack([c.log_density for c in found.chains])},
-        posterior_predictive=dict(zip(names, found.predictive.replicated, strict=True)),
+        posterior=values,
+        sample_stats={"lp": np.stack([c.log_density for c in posterior.chains])},
+        posterior_predictive=dict(zip(names, posterior.predictive.replicated, strict=True)),
         log_likelihood=dict(zip(names, likely, strict=True)),
-        observed_data={n: o.measured for n, o in zip(names, found.predictive.outputs, strict=True)},
-        attrs={"study": found.fit.study.name, "seed": found.seed, "method": found.method},
+        observed_data={
+            n: o.measured for n, o in zip(names, posterior.predictive.outputs, strict=True)
+        },
+        attrs={
+            "study": posterior.fit.study.name,
+            "seed": posterior.seed,
+            "method": posterior.method,
+        },
     )
 
 
-def write(found: Posterior, path: str | PathLike[str]) -> Path:
+def write(posterior: Posterior, path: str | PathLike[str]) -> Path:
     """Write the draws as netCDF."""
-    data = inference_data(found)
+    data = inference_data(posterior)
     with atomic_replacement(path) as draft:
         data.to_netcdf(str(draft))
     return Path(path)

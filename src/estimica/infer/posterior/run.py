@@ -93,13 +93,13 @@ def sample(
         density = _density(place)
     build = partial(_built, fit.study, estimate_of(fit))
     pieces = {f"chain {k:04d}": (sampling, s) for k, s in enumerate(seeds(seed, chains))}
-    found: dict[int, ItemOutcome[Any]] = {}
+    outcomes: dict[int, ItemOutcome[Any]] = {}
 
     def note(number: int, outcome: ItemOutcome[Any]) -> None:
-        found[number] = outcome
+        outcomes[number] = outcome
         if progress:
-            failed = sum(not o.done for o in found.values())
-            progress(Progress(len(found), chains, failed))
+            failed = sum(not o.done for o in outcomes.values())
+            progress(Progress(len(outcomes), chains, failed))
 
     interrupted = False
     try:
@@ -114,8 +114,8 @@ def sample(
             )
     except KeyboardInterrupt:
         interrupted = True
-    good = [k for k in sorted(found) if found[k].done]
-    drawn = tuple(Chain.of(found[k].result()) for k in good)
+    good = [k for k in sorted(outcomes) if outcomes[k].done]
+    drawn = tuple(Chain.of(outcomes[k].result()) for k in good)
     with one_thread():
         told = predictive(place.objective, drawn, seed) if drawn else None
     return Posterior(
@@ -126,7 +126,7 @@ def sample(
         warmup=warmup,
         numbers=tuple(good),
         chains=drawn,
-        failures=tuple(FailedChain(k, o.error) for k, o in sorted(found.items()) if not o.done),
+        failures=tuple(FailedChain(k, o.error) for k, o in sorted(outcomes.items()) if not o.done),
         predictive=told,
         interrupted=interrupted,
         seconds=perf_counter() - begun,
@@ -183,7 +183,7 @@ def _noise(objective: Objective, values: Vector, random: np.random.Generator) ->
 
     Outputs that share a level share its draws.
     """
-    found: dict[str, list[float]] = {}
+    draws: dict[str, list[float]] = {}
     counts = _counts(objective)
     for row in values:
         predictions = objective.predict(row)
@@ -196,8 +196,8 @@ def _noise(objective: Objective, values: Vector, random: np.random.Generator) ->
                 level = one.shared or name
                 if level not in drawn:
                     drawn[level] = one.variance * counts[level] / random.chisquare(counts[level])
-                found.setdefault(name, []).append(drawn[level])
-    return {name: np.array(v) for name, v in found.items()}
+                draws.setdefault(name, []).append(drawn[level])
+    return {name: np.array(v) for name, v in draws.items()}
 
 
 def _counts(objective: Objective) -> dict[str, float]:

@@ -15,46 +15,49 @@ NEARLY = 1.05
 MOST = 4
 
 
-def outcome(found: Posterior) -> Outcome:
+def outcome(posterior: Posterior) -> Outcome:
     """How it went: `done` only where nothing speaks against the draws."""
-    done = len(found.numbers)
-    said = f"{done} of {found.requested} chains with {found.draws} draws each"
-    if found.failures:
-        said += f"; {len(found.failures)} failed ({found.failures[0].message})"
+    done = len(posterior.numbers)
+    said = f"{done} of {posterior.requested} chains with {posterior.draws} draws each"
+    if posterior.failures:
+        said += f"; {len(posterior.failures)} failed ({posterior.failures[0].message})"
     if not done:
-        status = "interrupted" if found.interrupted else "failed"
+        status = "interrupted" if posterior.interrupted else "failed"
         return Outcome(status, said + "; there is nothing to tell", ok=False)
-    trouble = troubles(found)
-    said += "".join(f"; {t}" for t in trouble) + doubts(found.fit)
+    trouble = troubles(posterior)
+    said += "".join(f"; {t}" for t in trouble) + doubts(posterior.fit)
     if not trouble:
         said += "; the chains agree"
-    if found.interrupted:
+    if posterior.interrupted:
         return Outcome("interrupted", f"interrupted after {said}", ok=False)
-    if found.failures:
+    if posterior.failures:
         return Outcome("failed", said, ok=False)
     return Outcome("not_converged" if trouble else "done", said, ok=not trouble)
 
 
-def troubles(found: Posterior) -> list[str]:
+def troubles(posterior: Posterior) -> list[str]:
     """What speaks against the draws, each with what to do."""
-    said = [*_disagreeing(found), *_diverging(found)]
-    deepest = sum(c.deepest for c in found.chains)
+    said = [*_disagreeing(posterior), *_diverging(posterior)]
+    deepest = sum(c.deepest for c in posterior.chains)
     if deepest:
         said.append(
             f"{deepest} paths were cut at their greatest length: the unknowns hang together in a "
             "way that steps of one size follow slowly; use a longer warm-up, or scale 'log' for "
             "unknowns that span decades"
         )
-    if len(found.chains) == 1:
+    if len(posterior.chains) == 1:
         said.append("one chain cannot show that others would agree; draw 4")
     return said
 
 
-def _disagreeing(found: Posterior) -> list[str]:
-    count = len(found.chains)
+def _disagreeing(posterior: Posterior) -> list[str]:
+    count = len(posterior.chains)
     rows: list[tuple[str, DrawSummary]] = [
-        *((u.label, s) for u, s in zip(found.fit.unknowns.items, found.spreads, strict=True)),
-        *((f"variance of {n}", s) for n, s in found.noise_spreads.items()),
+        *(
+            (u.label, s)
+            for u, s in zip(posterior.fit.unknowns.items, posterior.spreads, strict=True)
+        ),
+        *((f"variance of {n}", s) for n, s in posterior.noise_spreads.items()),
     ]
     bad = [f"'{name}'" for name, s in rows if not s.agrees(count)]
     if not bad:
@@ -75,13 +78,13 @@ def _disagreeing(found: Posterior) -> list[str]:
     ]
 
 
-def _diverging(found: Posterior) -> list[str]:
-    if not found.divergences:
+def _diverging(posterior: Posterior) -> list[str]:
+    if not posterior.divergences:
         return []
-    impossible = sum(c.impossible for c in found.chains)
-    reason = next((c.reason for c in found.chains if c.reason), "")
+    impossible = sum(c.impossible for c in posterior.chains)
+    reason = next((c.reason for c in posterior.chains if c.reason), "")
     why = f" ({impossible} points could not be simulated: {reason})" if impossible else ""
     return [
-        f"{found.divergences} draws diverged{why}: a part of the posterior may be missing; raise "
-        "acceptance to 0.99, or keep the unknowns away from there by bounds or priors"
+        f"{posterior.divergences} draws diverged{why}: a part of the posterior may be missing; "
+        "raise acceptance to 0.99, or keep the unknowns away from there by bounds or priors"
     ]

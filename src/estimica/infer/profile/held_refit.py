@@ -97,16 +97,16 @@ class HeldRefit:
 
         Of ends that are equally low one at an optimum is taken.
         """
-        found: list[SearchResult] = []
+        ends: list[SearchResult] = []
         for start in starts:
-            good = [s.point for s in found if s.point is not None and self._is_good(s)]
+            good = [s.point for s in ends if s.point is not None and self._is_good(s)]
             searched = self._searched(refit_held, start, target, good)
             if searched is not None:
-                found.append(searched)
-        lowest = min((s.point.cost for s in found if s.point is not None), default=np.inf)
-        low = [s for s in found if s.point is not None and s.point.cost <= lowest + self.same]
+                ends.append(searched)
+        lowest = min((s.point.cost for s in ends if s.point is not None), default=np.inf)
+        low = [s for s in ends if s.point is not None and s.point.cost <= lowest + self.same]
         if not low:
-            return Refit(None, _told(found[-1]))
+            return Refit(None, _told(ends[-1]))
         best = min(low, key=lambda s: (not self._is_good(s), s.point.cost if s.point else np.inf))
         return Refit(self._stop(best), _told(best))
 
@@ -145,24 +145,24 @@ class HeldRefit:
         size = np.maximum(np.abs(known.q), 1.0)
         return bool(np.max(np.abs(point.q - known.q) / size) <= NEAR)
 
-    def _stop(self, found: SearchResult) -> Stop:
-        point = found.point
+    def _stop(self, searched: SearchResult) -> Stop:
+        point = searched.point
         assert point is not None
         return Stop(
             tuple(float(x) for x in point.q),
             float(point.cost),
             float(point.gradient[self.k]),
-            self._is_good(found),
-            found.message,
+            self._is_good(searched),
+            searched.message,
         )
 
-    def _is_good(self, found: SearchResult) -> bool:
-        if found.point is None:
+    def _is_good(self, searched: SearchResult) -> bool:
+        if searched.point is None:
             return False
         # where no other unknown has an effect there is nothing to fit
-        idle = not found.point.R[:, ~self.held].any()
-        return found.status is Status.CONVERGED or idle
+        idle = not searched.point.R[:, ~self.held].any()
+        return searched.status is Status.CONVERGED or idle
 
 
-def _told(found: SearchResult) -> str:
-    return f"{found.status}: {found.message}"
+def _told(searched: SearchResult) -> str:
+    return f"{searched.status}: {searched.message}"

@@ -265,30 +265,30 @@ def outside(
     met = [s for other, b in branches.items() if other != side for s in b.stops]
     # a point beyond the end that is below the threshold says that the interval goes on
     beyond = [s for s in met if d * (s.q[k] - branch.end) >= 0 and s.cost < limit]
-    found = [np.array(s.q) for s in sorted(beyond, key=lambda s: s.cost)[:1]]
+    starts = [np.array(s.q) for s in sorted(beyond, key=lambda s: s.cost)[:1]]
     others = np.arange(len(unknowns)) != k
     own = [place.q, *(np.array(s.q) for s in branch.stops)]
-    found += _farthest([np.array(s.q) for s in met], own + found, others, MET)
+    starts += _farthest([np.array(s.q) for s in met], own + starts, others, MET)
     ends = [unknowns.coordinates(np.array(list(o.values.values()))) for o in optima if o.values]
-    found += _farthest(ends, own + found, others, OPTIMA)
-    found += start_points(unknowns, 1 + SPREAD, SEED)[1:]
-    return [q.tolist() for q in found]
+    starts += _farthest(ends, own + starts, others, OPTIMA)
+    starts += start_points(unknowns, 1 + SPREAD, SEED)[1:]
+    return [q.tolist() for q in starts]
 
 
 def _farthest(
     points: Sequence[Vector], known: Sequence[Vector], others: Flags, count: int
 ) -> list[Vector]:
     """Up to so many of the points, each as far as can be from all that are known by then."""
-    found: list[Vector] = []
+    farthest: list[Vector] = []
     if not points:
-        return found
+        return farthest
     size = np.maximum(np.abs(known[0]), 1.0)
     rows = (np.array(points) / size)[:, others]
     near = np.full(len(points), np.inf)
     for q in known:
         near = np.minimum(near, np.abs(rows - (q / size)[others]).max(axis=1))
-    while len(found) < count and near.max() > APART:
+    while len(farthest) < count and near.max() > APART:
         best = int(np.argmax(near))
-        found.append(points[best])
+        farthest.append(points[best])
         near = np.minimum(near, np.abs(rows - rows[best]).max(axis=1))
-    return found
+    return farthest

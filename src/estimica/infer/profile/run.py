@@ -81,7 +81,7 @@ def _chosen(unknowns: Unknowns, names: str | Sequence[str] | None) -> list[int]:
     """Places of the named unknowns: a label, or a name that only one unknown has."""
     if names is None:
         return list(range(len(unknowns)))
-    found = []
+    places = []
     for name in [names] if isinstance(names, str) else names:
         by_label = [k for k, u in enumerate(unknowns.items) if u.label == name]
         fitting = by_label or [k for k, u in enumerate(unknowns.items) if u.name == name]
@@ -92,8 +92,8 @@ def _chosen(unknowns: Unknowns, names: str | Sequence[str] | None) -> list[int]:
         if len(fitting) > 1:
             several = " or ".join(f"'{labels[k]}'" for k in fitting)
             raise InferError("I503", f"several unknowns are called '{name}'; write {several}")
-        found.append(fitting[0])
-    return list(dict.fromkeys(found))
+        places.append(fitting[0])
+    return list(dict.fromkeys(places))
 
 
 def _require_threshold(fit: Fit) -> None:

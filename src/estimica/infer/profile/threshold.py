@@ -55,23 +55,23 @@ def thresholds(fit: Fit, objective: Objective, point: Point, level: float) -> Th
     return Thresholds(rises, _words(told, judge, degrees[good], rises[good]))
 
 
-def _rise(told: Freedom, k: int, quantile: float) -> float:
+def _rise(freedom: Freedom, k: int, quantile: float) -> float:
     """How much the cost rises from the estimate to the end of the interval of unknown `k`."""
-    own = told.inverse[k, k]
+    own = freedom.inverse[k, k]
     if own <= 0:
         return math.nan
-    error = math.sqrt(float(told.variance(np.eye(len(told.inverse))[k])[0]))
-    path = quantile * error * told.inverse[:, k] / own  # the others follow it
-    return float(told.rise(path[:, None])[0])
+    error = math.sqrt(float(freedom.variance(np.eye(len(freedom.inverse))[k])[0]))
+    path = quantile * error * freedom.inverse[:, k] / own  # the others follow it
+    return float(freedom.rise(path[:, None])[0])
 
 
-def _without(told: Freedom, tail: float) -> float:
+def _without(freedom: Freedom, tail: float) -> float:
     """The rise for an unknown whose error is not known: as if all noise were of one output."""
     from scipy.special import ndtri, stdtrit
 
-    if told.known:
+    if freedom.known:
         return float(ndtri(tail)) ** 2
-    own = [v for v in told.levels if not v.known and v.residual_freedom > 0]
+    own = [v for v in freedom.levels if not v.known and v.residual_freedom > 0]
     count, left = sum(v.count for v in own), sum(v.residual_freedom for v in own)
     square = float(stdtrit(left, tail)) ** 2
     if any(v.follows for v in own):
@@ -79,9 +79,9 @@ def _without(told: Freedom, tail: float) -> float:
     return square * float(np.average([v.variance for v in own], weights=[v.count for v in own]))
 
 
-def _words(told: Freedom, objective: Objective, degrees: Vector, rises: Vector) -> str:
+def _words(freedom: Freedom, objective: Objective, degrees: Vector, rises: Vector) -> str:
     """Where the thresholds come from."""
-    if told.known:
+    if freedom.known:
         known = "the χ² threshold, since the noise is known"
         return (
             f"{known}: {_span(rises)}"

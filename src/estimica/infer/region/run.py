@@ -88,7 +88,7 @@ def _told(around: LinearisedFit, places: tuple[int, int], others: str) -> Freedo
     return around.told_with(inverse)
 
 
-def _sizes(told: Freedom, places: tuple[int, int], level: float) -> tuple[Vector, float]:
+def _sizes(freedom: Freedom, places: tuple[int, int], level: float) -> tuple[Vector, float]:
     """The covariance of the two, and the radius of the ellipse in units of it.
 
     The square of the radius is twice the quantile of F, with as many degrees of freedom as their
@@ -96,8 +96,8 @@ def _sizes(told: Freedom, places: tuple[int, int], level: float) -> tuple[Vector
     """
     from scipy.stats import chi2, f
 
-    rows = np.eye(len(told.inverse))[list(places)]
-    covariance, degrees = told.covariance_of(rows), told.jointly(rows)
+    rows = np.eye(len(freedom.inverse))[list(places)]
+    covariance, degrees = freedom.covariance_of(rows), freedom.jointly(rows)
     if degrees <= 0:
         raise InferError("I336", "there are no more samples than unknowns, so no region either")
     if math.isinf(degrees):
@@ -105,11 +105,11 @@ def _sizes(told: Freedom, places: tuple[int, int], level: float) -> tuple[Vector
     return covariance, math.sqrt(2 * float(f.ppf(level, 2, degrees)))
 
 
-def _rise(told: Freedom, places: tuple[int, int], steps: Vector) -> float:
+def _rise(freedom: Freedom, places: tuple[int, int], steps: Vector) -> float:
     """How much the cost rises at the edge of the ellipse: the mean over its directions."""
     both = np.ix_(list(places), list(places))
-    follow = told.inverse[:, list(places)] @ np.linalg.inv(told.inverse[both])
-    return float(np.mean(told.rise(follow @ steps.T)))
+    follow = freedom.inverse[:, list(places)] @ np.linalg.inv(freedom.inverse[both])
+    return float(np.mean(freedom.rise(follow @ steps.T)))
 
 
 # --- contour -------------------------------------------------------------------------------------

@@ -37,11 +37,11 @@ class Weighing:
         state: FreeState,
         null: SearchEnding,
         groups: Sequence[Group],
-        found: Mapping[tuple[int, int], SearchEnding],
+        searched: Mapping[tuple[int, int], SearchEnding],
     ) -> Step:
         """The step with the proposed candidate; nothing is chosen yet."""
         candidates = tuple(
-            self._candidate(state, group, self._ends(c, found), len(groups))
+            self._candidate(state, group, self._ends(c, searched), len(groups))
             for c, group in enumerate(groups)
         )
         return Step(
@@ -68,16 +68,16 @@ class Weighing:
         return next(good, None)
 
     def end(
-        self, step: Step, candidate: int, found: Mapping[tuple[int, int], SearchEnding]
+        self, step: Step, candidate: int, searched: Mapping[tuple[int, int], SearchEnding]
     ) -> SearchEnding:
         """The end of the search that counts for a candidate."""
-        ends = self._ends(candidate, found)
+        ends = self._ends(candidate, searched)
         return ends[best(ends, self.criterion, step.cost)]
 
     def _ends(
-        self, candidate: int, found: Mapping[tuple[int, int], SearchEnding]
+        self, candidate: int, searched: Mapping[tuple[int, int], SearchEnding]
     ) -> list[SearchEnding]:
-        return [found[key] for key in sorted(found) if key[0] == candidate]
+        return [searched[key] for key in sorted(searched) if key[0] == candidate]
 
     def _candidate(
         self, null: FreeState, group: Group, ends: list[SearchEnding], count: int

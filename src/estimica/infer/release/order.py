@@ -36,15 +36,15 @@ def stages_of(table: ReleaseTable, items: Sequence[Unknown], null: FreeState) ->
     """The candidates of each stage; `null` says which noise variances can be released."""
     names = _Names(items, tuple(null.held_noise), table.groups)
     if table.order:
-        found = [names.stage(s) for s in table.order]
-        names.require_once(found)
+        stages = [names.stage(s) for s in table.order]
+        names.require_once(stages)
     else:
-        found = [
+        stages = [
             [Group(names.kind("start"), names.noise)],
             [Group(names.kind("disturbance"))],
             names.tuners(),
         ]
-    kept = [[g for g in stage if g] for stage in found]
+    kept = [[g for g in stage if g] for stage in stages]
     return [stage for stage in kept if stage]
 
 
@@ -75,13 +75,13 @@ class _Names:
         return list(dict.fromkeys(found))
 
     def stage(self, given: str | Sequence[str | Sequence[str]]) -> list[Group]:
-        found: list[Group] = []
+        groups: list[Group] = []
         for one in [given] if isinstance(given, str) else given:
             if one == TUNERS:
-                found += self.tuners()
+                groups += self.tuners()
             else:
-                found.append(self.group([one] if isinstance(one, str) else one))
-        return found
+                groups.append(self.group([one] if isinstance(one, str) else one))
+        return groups
 
     def group(self, names: Sequence[str]) -> Group:
         unknowns: list[int] = []

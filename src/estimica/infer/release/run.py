@@ -209,14 +209,14 @@ class _Work:
                 if len(self.steps) == self.table.max_steps:
                     said = f"stopped after {self.table.max_steps} steps; set max_steps to go on"
                     return Outcome(Ending.STEPS, said)
-                found = self._searched(crew, context, waiting)
-                step = self.weighing.step(len(self.steps) + 1, self.state, null, waiting, found)
+                ends = self._searched(crew, context, waiting)
+                step = self.weighing.step(len(self.steps) + 1, self.state, null, waiting, ends)
                 step = replace(step, chosen=self._chosen(step))
                 self.steps.append(step)
-                self._tell(len(found), len(found), len(waiting), step)
+                self._tell(len(ends), len(ends), len(waiting), step)
                 if step.chosen is None or step.choice is None:
                     break  # what was not released is tried again along with the next stage
-                null = self.weighing.end(step, step.chosen, found)
+                null = self.weighing.end(step, step.chosen, ends)
                 assert step.choice.state is not None
                 self.state = step.choice.state
                 del waiting[step.chosen]
@@ -237,26 +237,26 @@ class _Work:
             starts=self.table.starts,
             seed=(self.seed, number),
         )
-        found = {
+        ends = {
             (j.candidate, j.start): search_ending(self.known[_key(number, j)])
             for j in todo
             if _key(number, j) in self.known
         }
-        todo = [j for j in todo if (j.candidate, j.start) not in found]
-        count = len(found) + len(todo)
+        todo = [j for j in todo if (j.candidate, j.start) not in ends]
+        count = len(ends) + len(todo)
 
         def done(index: int, outcome: ItemOutcome[SearchEnding]) -> None:
             job = todo[index]
             one = outcome.value or failure(outcome.error)
             if one.status == Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            found[job.candidate, job.start] = one
+            ends[job.candidate, job.start] = one
             if outcome.kind is not Kind.CRASHED:
                 self.notes.checkpoint(_key(number, job), one.stored())
-            self._tell(len(found), count, len(groups), None)
+            self._tell(len(ends), count, len(groups), None)
 
         crew.map(run_search, todo, context=context, on_done=done, batch=1)
-        return found
+        return ends
 
     def _chosen(self, step: Step) -> int | None:
         """What is taken; a choice of before is repeated when a run is taken up again."""

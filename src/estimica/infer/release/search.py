@@ -80,7 +80,7 @@ def jobs(
     seed: Sequence[int],
 ) -> list[Job]:
     """The searches of all candidates of a step, the null model's optimum first for each."""
-    found = []
+    searches = []
     n = len(objective.unknowns)
     for c, group in enumerate(groups):
         held = null.held(n)
@@ -88,8 +88,8 @@ def jobs(
         noise = {o: v for o, v in null.held_noise.items() if o not in group.noise}
         drawn = int(np.random.SeedSequence([*seed, c]).generate_state(1)[0])
         for s, q in enumerate(_starts(objective.unknowns, null.q, group, starts, drawn)):
-            found.append(Job(c, s, q, held, noise))
-    return found
+            searches.append(Job(c, s, q, held, noise))
+    return searches
 
 
 def _starts(unknowns: Unknowns, q: Vector, group: Group, count: int, seed: int) -> list[Vector]:
@@ -143,17 +143,17 @@ def failure(message: str) -> SearchEnding:
     return SearchEnding((), math.inf, nan, nan, nan, {}, str(Status.FAILED), message, 0, 1)
 
 
-def best(found: Sequence[SearchEnding], criterion: str, null_cost: float) -> int:
+def best(ends: Sequence[SearchEnding], criterion: str, null_cost: float) -> int:
     """Which of several ends counts: the lowest, and among like ones the first.
 
     The first begins at the null model's optimum, so that nothing ends above the null model, and
     an unknown that gains nothing stays where it was.
     """
-    lowest = min(e.cost for e in found)
+    lowest = min(e.cost for e in ends)
     if not math.isfinite(lowest):
         return 0
     near = alike(criterion, null_cost)
-    return next(k for k, e in enumerate(found) if e.cost <= lowest + near)
+    return next(k for k, e in enumerate(ends) if e.cost <= lowest + near)
 
 
 def alike(criterion: str, null_cost: float) -> float:

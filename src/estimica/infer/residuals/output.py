@@ -159,7 +159,7 @@ def run_tests(series: Series) -> tuple[Autocorrelation, tuple[Test, ...]]:
     if series.n < tests.LEAST or series.variance == 0:
         colour = Test(tests.COLOUR, math.nan, math.nan, "too few samples")
     z = series.studentised
-    found = (
+    results = (
         tests.level_and_trend(series),
         colour,
         tests.runs(series),
@@ -169,14 +169,14 @@ def run_tests(series: Series) -> tuple[Autocorrelation, tuple[Test, ...]]:
         tests.outliers(z),
     )
     lacking = lack_of_fit(series)
-    return acf, found if lacking is None else (*found, lacking)
+    return acf, results if lacking is None else (*results, lacking)
 
 
 def output_verdict(
-    series: Series, acf: Autocorrelation, found: tuple[Test, ...], level: float
+    series: Series, acf: Autocorrelation, tests_of_output: tuple[Test, ...], level: float
 ) -> OutputResiduals:
     """The tests at a level, for coloured residuals with as many samples as they are worth."""
-    first = OutputResiduals(series, acf, found, level)
+    first = OutputResiduals(series, acf, tests_of_output, level)
     if not first.coloured:
         return first
     inflation = max(acf.inflation, 1.0)
@@ -195,7 +195,7 @@ def output_verdict(
         else tests.constant_spread(z, x, y),
         tests.OUTLIERS: tests.coloured_outliers(series.studentised),
     }
-    return OutputResiduals(series, acf, tuple(again.get(t.name, t) for t in found), level)
+    return OutputResiduals(series, acf, tuple(again.get(t.name, t) for t in tests_of_output), level)
 
 
 def _coloured_inputs(

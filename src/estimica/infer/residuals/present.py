@@ -112,13 +112,13 @@ def _verdicts(analysis: ResidualAnalysis) -> str:
 def fit_section(fit: Fit) -> Iterator[Section]:
     """A short verdict for the page of a fit; nothing where there are no residuals to look at."""
     try:
-        found = residuals(fit)
+        analysis = residuals(fit)
     except EstimicaError:
         return
-    text = f"{found.verdict}."
-    several = len(found.outputs) > 1
-    more = _verdicts(found) if several and not found.clean else ""
-    pictures = () if found.clean else (replace(picture(found, "autocorrelation"), title=""),)
+    text = f"{analysis.verdict}."
+    several = len(analysis.outputs) > 1
+    more = _verdicts(analysis) if several and not analysis.clean else ""
+    pictures = () if analysis.clean else (replace(picture(analysis, "autocorrelation"), title=""),)
     yield Section("Residual verdict", "\n\n".join(filter(None, (text, more))), pictures)
 
 

@@ -48,10 +48,10 @@ def require_level(level: float) -> None:
 
 
 def _inflation(
-    fit: Fit, around: LinearisedFit, found: tuple[OutputResiduals, ...]
+    fit: Fit, around: LinearisedFit, outputs: tuple[OutputResiduals, ...]
 ) -> dict[str, float]:
     """Standard errors for coloured noise over those of the fit; nothing where none is coloured."""
-    coloured = any(one.coloured for one in found if one.series.role == "calibrate")
+    coloured = any(one.coloured for one in outputs if one.series.role == "calibrate")
     if not coloured or around.freedom <= 0:
         return {}
     ratio = around_estimate(fit, around, "hac").ratio
@@ -81,14 +81,14 @@ def colour_remark(fit: Fit) -> Iterator[str]:
     if not fit.n_free or not any(_suspect(o, len(own)) for o in own):
         return
     try:
-        found = residuals(fit)
+        analysis = residuals(fit)
     except EstimicaError:
         return
-    coloured = [o for o in found.outputs if o.coloured and o.series.role == "calibrate"]
-    if not coloured or not found.inflation:
+    coloured = [o for o in analysis.outputs if o.coloured and o.series.role == "calibrate"]
+    if not coloured or not analysis.inflation:
         return
-    worth = sum(o.effective for o in found.outputs if o.series.role == "calibrate")
-    errors = errors_in_words(dict(found.inflation), worth)
+    worth = sum(o.effective for o in analysis.outputs if o.series.role == "calibrate")
+    errors = errors_in_words(dict(analysis.inflation), worth)
     if "too small" in errors:
         yield (
             f"the residuals of {listed(coloured)} are coloured, and {errors}: take "

@@ -208,13 +208,15 @@ def _ranked(first: _Side, second: _Side) -> Vector:
     """The null directions turned so that the one which changes the second model most is first."""
     if not len(first.null):
         return first.null
-    found = second.at(first.values)
-    if isinstance(found, str):
-        raise InferError("I365", f"second model: it cannot be evaluated at the estimate: {found}")
+    at_estimate = second.at(first.values)
+    if isinstance(at_estimate, str):
+        raise InferError(
+            "I365", f"second model: it cannot be evaluated at the estimate: {at_estimate}"
+        )
     stacked = np.vstack(
         [
             slope * first.size / (_rms(value) * np.sqrt(len(value)))
-            for value, slope in zip(*found, strict=True)
+            for value, slope in zip(*at_estimate, strict=True)
         ]
     )
     _, _, Vt = np.linalg.svd(stacked @ first.null.T, full_matrices=True)

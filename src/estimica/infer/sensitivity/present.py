@@ -18,33 +18,33 @@ MOST_PAIRS = 10
 KINDS = ("ellipses",)
 
 
-def tables(found: SensitivityMeasures) -> tuple[Table, ...]:
+def tables(result: SensitivityMeasures) -> tuple[Table, ...]:
     """All there is to read."""
-    return (unknowns(found),)
+    return (unknowns(result),)
 
 
-def unknowns(found: SensitivityMeasures) -> Table:
+def unknowns(result: SensitivityMeasures) -> Table:
     """A row for each unknown, with what noise and undermodelling do to it."""
-    m = found.measures
-    known = found.noise is not None
+    m = result.measures
+    known = result.noise is not None
     columns = ["unknown", "value", "S_i", "S_i,min", "R_i", "σ_r %", "Δ_eq %"]
     columns += ["σ_r + Δ_eq %"] if known else []
     rows = []
     for k, name in enumerate(m.names):
-        row: list[object] = [name, float(found.values[k])]
-        numbers = [m.S[k], m.S_i_min[k], m.R_i[k], 100 * found.spread[k]]
-        numbers += [100 * found.equivalent_error[k]]
-        numbers += [100 * found.uncertainty[k]] if known else []
+        row: list[object] = [name, float(result.values[k])]
+        numbers = [m.S[k], m.S_i_min[k], m.R_i[k], 100 * result.spread[k]]
+        numbers += [100 * result.equivalent_error[k]]
+        numbers += [100 * result.uncertainty[k]] if known else []
         row += [short(float(x)) if np.isfinite(x) else None for x in numbers]
         rows.append((*row, remark(m.S_i_min[k], float(m.R_i[k]))))
     title = (
-        f"{found.study}: S_min {short(m.S_min):g}, S_max {short(m.S_max):g}, R {short(m.R):g}, "
-        f"D {short(m.D):g}; error {100 * found.error:.3g} % of the outputs"
+        f"{result.study}: S_min {short(m.S_min):g}, S_max {short(m.S_max):g}, R {short(m.R):g}, "
+        f"D {short(m.D):g}; error {100 * result.error:.3g} % of the outputs"
     )
     note = (
-        f"of the error {100 * found.noise:.3g} % is noise and "
-        f"{100 * (found.undermodelling or 0.0):.3g} % undermodelling"
-        if found.noise is not None
+        f"of the error {100 * result.noise:.3g} % is noise and "
+        f"{100 * (result.undermodelling or 0.0):.3g} % undermodelling"
+        if result.noise is not None
         else "σ_r if all error is noise, Δ_eq if all is undermodelling"
     )
     return Table((*columns, "remark"), tuple(rows), title, note)
@@ -58,12 +58,12 @@ def remark(smallest: float, ratio: float) -> str:
 
 
 def picture(
-    found: SensitivityMeasures, kind: str = "ellipses", names: Sequence[str] = ()
+    result: SensitivityMeasures, kind: str = "ellipses", names: Sequence[str] = ()
 ) -> Curves:
     """Ellipses of all pairs of unknowns, both axes of one scale; the others held or adapted."""
     if kind not in KINDS:
         raise FitError("F076", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} (ellipses)")
-    m = found.measures
+    m = result.measures
     if len(m.names) < 2:
         raise FitError("F077", "an ellipse needs two unknowns; there is one")
     panels: list[Panel] = []
@@ -88,27 +88,27 @@ def picture(
                 across=Across(f"{first} / its estimate", equal=True),
             )
         )
-    title = f"{found.study}: sensitivity ellipses, to first order the outputs change by their RMS"
+    title = f"{result.study}: sensitivity ellipses, to first order the outputs change by their RMS"
     return Curves(tuple(panels), title, "", 320)
 
 
-def as_object(found: SensitivityMeasures) -> dict[str, object]:
+def as_object(result: SensitivityMeasures) -> dict[str, object]:
     """As plain values; the JSON of `estimica identifiability` has them as `measures`."""
-    plain = found.measures.to_dict()
+    plain = result.measures.to_dict()
     unknowns = plain.pop("unknowns")
     assert isinstance(unknowns, dict)
-    for k, name in enumerate(found.measures.names):
+    for k, name in enumerate(result.measures.names):
         unknowns[name] |= {
-            "spread_percent": 100 * float(found.spread[k]),
-            "equivalent_error_percent": 100 * float(found.equivalent_error[k]),
-            "uncertainty_percent": 100 * float(found.uncertainty[k]),
+            "spread_percent": 100 * float(result.spread[k]),
+            "equivalent_error_percent": 100 * float(result.equivalent_error[k]),
+            "uncertainty_percent": 100 * float(result.uncertainty[k]),
         }
-    undermodelling = found.undermodelling
+    undermodelling = result.undermodelling
     return {
         **plain,
         "unknowns": unknowns,
-        "errn_percent": {n: 100 * e for n, e in found.errn.items()},
-        "error_percent": 100 * found.error,
-        "noise_percent": None if found.noise is None else 100 * found.noise,
+        "errn_percent": {n: 100 * e for n, e in result.errn.items()},
+        "error_percent": 100 * result.error,
+        "noise_percent": None if result.noise is None else 100 * result.noise,
         "undermodelling_percent": None if undermodelling is None else 100 * undermodelling,
     }

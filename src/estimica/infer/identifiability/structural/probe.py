@@ -141,15 +141,17 @@ class SeriesProbe(Probe):
         begun = perf_counter()
         for doubled in range(MOST_DOUBLED + 1):
             digits = self._digits * 2**doubled
-            found = self._eliminated(values, deepcopy(random), digits, begun)
-            if found is None or self._has_formulas or _is_clear(found, digits):
+            elimination = self._eliminated(values, deepcopy(random), digits, begun)
+            if elimination is None or self._has_formulas or _is_clear(elimination, digits):
                 break
         random.random()  # the next point is to have inputs of its own
-        if found is None:
+        if elimination is None:
             return None
-        smallest = max(float(found.smallest), 1e-300)
-        null = found.null_space() * self._sizes(values)
-        return ProbeResult(values, found.rank, null, smallest, float(found.largest), self.method)
+        smallest = max(float(elimination.smallest), 1e-300)
+        null = elimination.null_space() * self._sizes(values)
+        return ProbeResult(
+            values, elimination.rank, null, smallest, float(elimination.largest), self.method
+        )
 
     def _eliminated(
         self, values: Vector, random: np.random.Generator, digits: int, begun: float
@@ -167,7 +169,7 @@ class SeriesProbe(Probe):
     ) -> Elimination | None:
         # half of the digits: what is zero is off by the last ones only
         new = NEW_BY_LINKS if self._has_formulas else Decimal(10) ** (-digits // 2)
-        found = Elimination(self.n, new)
+        elimination = Elimination(self.n, new)
         scale = np.array([Decimal(float(x)) for x in self._sizes(values)], dtype=object)
         cases = [
             (model.series(self._experiment(p, values, random), self._order), p)
@@ -181,13 +183,13 @@ class SeriesProbe(Probe):
                     if not all(x.is_finite() for x in coefficient):
                         return None
                     row = self._row(predictor, k, order, coefficient, values)
-                    new_one |= found.add(row * scale)
+                    new_one |= elimination.add(row * scale)
             stalled = 0 if new_one else stalled + 1
-            if found.rank == self.n or stalled > self._patience:
+            if elimination.rank == self.n or stalled > self._patience:
                 break
             if perf_counter() - begun > LONGEST:
                 raise TooLongError
-        return found
+        return elimination
 
     def _sizes(self, values: Vector) -> Vector:
         scale = np.array([u.scale for u in self.objective.unknowns.items])
@@ -242,10 +244,10 @@ class SeriesProbe(Probe):
                      for k in range(self._order + 1))  # fmt: skip
 
 
-def _is_clear(found: Elimination, digits: int) -> bool:
+def _is_clear(elimination: Elimination, digits: int) -> bool:
     """Whether nothing that counted, or did not, lies in the middle third of the digits."""
     third = Decimal(10) ** (-digits // 3)
-    return found.smallest > third and found.largest < third * third
+    return elimination.smallest > third and elimination.largest < third * third
 
 
 def _is_plain(predictor: Predictor) -> bool:

@@ -155,13 +155,13 @@ def judge(setup: Setup, objective: ResidualFunction, values: Vector, seed: int =
     error = BEST_DIRECTION if exact else 30 * best.dropped / best.kept
     tolerance = float(np.clip(error, BEST_DIRECTION, WORST_DIRECTION))
     starts = tuple(u.kind == "start" for u in objective.unknowns.items)
-    found = groups(labels, places, tolerance, EXACT_SHARE if exact else SHARE, starts)
-    lost = {n for g in found for n in g.names}
+    open_groups = groups(labels, places, tolerance, EXACT_SHARE if exact else SHARE, starts)
+    lost = {n for g in open_groups for n in g.names}
     return Structural(
         rank=best.rank,
         n=len(labels),
         identifiable={n: n not in lost for n in labels},
-        groups=found,
+        groups=open_groups,
         method=best.method,
         because=best.because or because,
         points=len(points),
@@ -187,29 +187,29 @@ def _points(
     """Random points at which the model can be evaluated."""
     unknowns, begun = objective.unknowns, perf_counter()
     size = sizes(unknowns, values)
-    found: list[ProbeResult] = []
+    results: list[ProbeResult] = []
     for k in range(TRIES):
         away = SPREAD * 2 ** (k // POINTS) * random.standard_normal(len(values))
         point = np.where(values != 0, values * np.exp(away), size * away)
         inside = unknowns.values(unknowns.clipped(unknowns.coordinates(point)))
         seen = probe.at(inside, random)
         if seen is not None:
-            found.append(seen)
-        if found and (_is_enough(found, len(values)) or perf_counter() - begun > PATIENCE):
-            return found
-    if not found:
+            results.append(seen)
+        if results and (_is_enough(results, len(values)) or perf_counter() - begun > PATIENCE):
+            return results
+    if not results:
         raise FitError(
             "F061",
             "the model cannot be evaluated near these values of the unknowns; start from values "
             "at which it can be simulated",
         )
-    return found
+    return results
 
 
-def _is_enough(found: Sequence[ProbeResult], n: int) -> bool:
+def _is_enough(results: Sequence[ProbeResult], n: int) -> bool:
     """A rank cannot be too large; one that is exact is too small at a few points only."""
-    exact = sum(s.method == SeriesProbe.method for s in found)
-    return max(s.rank for s in found) == n or exact >= POINTS
+    exact = sum(s.method == SeriesProbe.method for s in results)
+    return max(s.rank for s in results) == n or exact >= POINTS
 
 
 def _along(
@@ -220,7 +220,7 @@ def _along(
         return []
     unknowns = objective.unknowns
     size = sizes(unknowns, best.values)
-    found = []
+    samples = []
     for _ in range(PLACES):
         values = step_along_null_space(best.values, size, best.null, random)
         inside = unknowns.values(unknowns.clipped(unknowns.coordinates(values)))
@@ -229,13 +229,13 @@ def _along(
         except TooLongError:
             break
         if seen is not None and seen.rank == best.rank:
-            found.append(NullSpaceSample(seen.values, seen.null))
-    return found
+            samples.append(NullSpaceSample(seen.values, seen.null))
+    return samples
 
 
 def _helpful(probe: Probe, best: ProbeResult) -> dict[str, int]:
     """Variables that would tell more if they were measured too."""
-    begun, found = perf_counter(), {}
+    begun, ranks = perf_counter(), {}
     for name in _candidates(probe.setup, probe.objective):
         if perf_counter() - begun > PATIENCE:
             break
@@ -244,8 +244,8 @@ def _helpful(probe: Probe, best: ProbeResult) -> dict[str, int]:
         except TooLongError:
             break
         if seen is not None and seen.rank > best.rank:
-            found[name] = seen.rank
-    return found
+            ranks[name] = seen.rank
+    return ranks
 
 
 def _candidates(setup: Setup, objective: ResidualFunction) -> list[str]:

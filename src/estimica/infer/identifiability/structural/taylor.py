@@ -235,14 +235,14 @@ _COMPOSED: dict[str, Callable[..., int]] = {
 
 
 def _require_smooth(system: SortedSystem) -> None:
-    for found, why in (
+    for rough, why in (
         (system.memories or system.logicals or system.reinits, "it has discrete variables"),
         (system.delays, "it has delays"),
         (system.free_parameters, "parameters follow from its initial equations"),
         (system.initial_equations or system.constraints, "its start follows from equations"),
         (system.fixed - set(system.states), "its start follows from equations"),
     ):
-        if found:
+        if rough:
             raise NoSeriesError(why)
 
 
