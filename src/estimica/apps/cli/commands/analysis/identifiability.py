@@ -22,7 +22,7 @@ from estimica.base.view import text
 from estimica.study.fields.counts import SEED
 
 if TYPE_CHECKING:
-    from estimica.infer.identifiability.run import Identifiability
+    from estimica.infer.identifiability.result import Identifiability
 
 
 def identifiability(

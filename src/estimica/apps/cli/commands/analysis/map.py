@@ -24,7 +24,7 @@ from estimica.base.view import text
 from estimica.study.fields.counts import MAP_POINTS
 
 if TYPE_CHECKING:
-    from estimica.infer.criterion_map.run import CriterionMap
+    from estimica.infer.criterion_map.result import CriterionMap
 
 
 def map_(
