@@ -581,7 +581,7 @@ def test_a_study_without_unknowns_has_nothing_to_judge() -> None:
 
 
 def test_a_model_that_cannot_be_evaluated_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for probe in (structural_probe.SeriesProbe, structural_probe.SimulationProbe):
+    for probe in (structural_probe.SeriesProbe, SimulationProbe):
         monkeypatch.setattr(probe, "at", lambda *_: None)
     with pytest.raises(FitError, match=r"F061: the model cannot be evaluated near these values"):
         structural(study_of(MODELS["predators"]))
