@@ -7,7 +7,6 @@ a covering array, so that every two values stand together in one of them.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -175,18 +174,8 @@ def test_outliers_move_least_squares_and_no_robust_loss(
     assert moved(row) > 10
 
 
-@pytest.mark.xfail(
-    strict=True, reason="`loss` is silently left out beside a criterion of one's own"
-)
 @pytest.mark.parametrize("loss", LOSSES[1:])
-def test_a_loss_beside_a_criterion_of_ones_own_is_heeded(
-    loss: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Squares by an expression are bent by the loss as those of `oe`, or the pair is refused."""
-    from tests.smoke import studies
-
-    own = (f"(residual/{NOISE})^2", {})
-    monkeypatch.setitem(studies.CRITERIA, "own, smooth", own)
-    row = PLAIN | {"model": "formula", "criterion": "own, smooth", "loss": loss}
-    with contextlib.suppress(es.EstimicaError):
-        assert moved(row) < 5
+@pytest.mark.parametrize("criterion", [f"(residual/{NOISE})^2", "own.py:cost"])
+def test_a_loss_beside_a_criterion_of_ones_own_is_refused(loss: str, criterion: str) -> None:
+    with pytest.raises(es.StudyError, match=rf"Q148: .*loss '{loss}' bends the squares of"):
+        es.Estimation(criterion=criterion, loss=loss)

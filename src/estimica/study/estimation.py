@@ -17,6 +17,7 @@ from estimica.study.fields.kinds import (
     WHOLE,
     Positive,
     display_name,
+    field_error,
     with_own_errors,
 )
 
@@ -78,6 +79,15 @@ class Estimation:
     degree: Annotated[
         int, Field(ge=1, le=9, description="Collocation: points an element."), WHOLE
     ] = 3
+
+    def __post_init__(self) -> None:
+        if self.loss != "squared" and self.criterion not in ("oe", "ml"):
+            raise field_error(
+                "Q148",
+                f"loss '{self.loss}' bends the squares of criterion 'oe' or 'ml'; your own "
+                f"criterion '{self.criterion}' says itself how large residuals count: leave the "
+                "loss out, or write its shape into the criterion",
+            )
 
 
 @with_own_errors(StudyError, "Q002", display_name("solver"))
