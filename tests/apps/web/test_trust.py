@@ -414,7 +414,7 @@ def test_an_edit_after_the_reading_does_not_run(
     """Once it was read and agreed to, the very texts run, and nothing is read again."""
     from estimica.study.file import read as study_file
 
-    admit = study_file.admit
+    admit = study_file.admit_study
 
     def then_edit(*given: Any) -> None:
         admit(*given)

@@ -95,6 +95,11 @@ class SearchProgress(Progress):
     criterion: float
     best: float
 
+    @property
+    def start(self) -> int:
+        """Which start is searched: what is done, by its former name."""
+        return self.done
+
 
 @dataclass(frozen=True, eq=False)
 class Best:

@@ -39,6 +39,11 @@ class ProfileProgress(Progress):
 
     stops: int
 
+    @property
+    def ended(self) -> int:
+        """Sides that have ended: what is done, by its former name."""
+        return self.done
+
 
 OnProgress = Callable[[ProfileProgress], None]
 
