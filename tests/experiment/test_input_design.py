@@ -308,7 +308,7 @@ def test_a_candidate_that_fails_is_told_and_the_others_count() -> None:
     assert found.best.settings == {"frequency": 0.05}
     assert "half the sampling frequency" in found.tried[1].error
     assert "not positive" in found.tried[2].error
-    assert tuple(found.outcome()) == (
+    assert found.outcome() == (
         "done",
         "the best is square with frequency 0.05: R 2.512, S_min 0.4183; 2 of 3 candidates failed",
     )
@@ -329,7 +329,7 @@ def test_a_simulation_that_fails_is_the_candidates_own_failure() -> None:
 def test_tuners_that_cannot_be_told_apart_leave_no_best() -> None:
     model = es.transfer_function("A/(1 + s*B/C)")
     found = designed(SQUARE, model, values={"A": 1, "B": 2, "C": 1})
-    assert tuple(found.outcome()) == (
+    assert found.outcome() == (
         "failed",
         "no candidate tells all tuners apart; look at S_i,min of each, or fix one",
     )

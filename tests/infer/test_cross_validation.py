@@ -199,7 +199,7 @@ def test_where_every_fold_fails_the_outcome_says_so(monkeypatch):
     nothing = SearchResult(None, Status.FAILED, "no", ())
     monkeypatch.setattr(cross_validation_folds, "refit", lambda *asked: nothing)
     found = es.crossvalidate(rc_study(2, 60))
-    assert tuple(found.outcome()) == ("failed", "no fold could be fitted and predicted")
+    assert found.outcome() == ("failed", "no fold could be fitted and predicted")
     assert "no fold could be fitted and predicted" in repr(found)
 
 
@@ -216,7 +216,7 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(tmp_path):
     with store.begin("crossvalidate", name="s", study="", settings={}) as writer:
         found = es.crossvalidate(study, 4, run=writer, progress=stop)
         writer.finish(RunStatus.INTERRUPTED)
-    assert tuple(found.outcome()) == ("interrupted", "stopped after 2 of 4 folds")
+    assert found.outcome() == ("interrupted", "stopped after 2 of 4 folds")
     fitted: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
         real = cross_validation_folds.refit

@@ -67,7 +67,7 @@ def test_an_interrupted_profile_tells_which_sides_are_done() -> None:
 
 def test_a_profile_that_is_done_says_so() -> None:
     found = es.profile(puromycin())
-    assert tuple(found.outcome()) == ("done", "every profile was followed to its ends")
+    assert found.outcome() == ("done", "every profile was followed to its ends")
 
 
 def test_a_profile_of_a_fit_that_did_not_converge_says_so() -> None:
@@ -89,7 +89,7 @@ def test_an_interrupted_cross_validation_speaks_of_the_folds_that_are_done() -> 
     x = np.linspace(0, 1, 40)
     fit = curve("a*x", x, 2 * x + 0.1 * np.cos(40 * x), {"a": 1.0})
     found = es.crossvalidate(fit, folds=4, progress=after(2))
-    assert tuple(found.outcome()) == ("interrupted", "stopped after 2 of 4 folds")
+    assert found.outcome() == ("interrupted", "stopped after 2 of 4 folds")
     assert found.verdict.startswith("of the 2 of 4 folds that were done: ")
     assert "interrupted after 2 of 4 folds" in text(found.table()).replace("\n", " ")
 

@@ -169,7 +169,7 @@ def test_local_sensitivities_are_the_exact_derivatives(decay: es.Study) -> None:
 
 def test_a_grid_has_the_values_of_single_simulations(decay: es.Study) -> None:
     found = es.sweep(decay, vary={"k": [0.2, 1.0, 1.7], "a": {"from": 1, "to": 3, "count": 3}})
-    assert tuple(found.outcome()) == ("done", "9 of 9 samples")
+    assert found.outcome() == ("done", "9 of 9 samples")
     for (k, a), row in zip(found.samples.values, found.values, strict=True):
         run = decay.model.simulate(np.array([0, 1.0]), parameters={"k": k, "a": a})
         assert row[0] == pytest.approx(float(run.value("x")[-1]), rel=1e-5)
@@ -268,7 +268,7 @@ def test_failed_samples_are_told_and_count_as_not_satisfied(
     assert [f.number for f in found.failures] == [1, 3]
     assert found.failures[0].case == "one"
     assert found.failures[0].message
-    assert tuple(found.outcome()) == ("done", "4 of 4 samples, 2 failed")
+    assert found.outcome() == ("done", "4 of 4 samples, 2 failed")
     assert found.satisfied.tolist() == [True, False, True, False]
     assert found.probability_satisfied[0] == 0.5
     frame = found.table_of_samples
@@ -314,7 +314,7 @@ def test_ctrl_c_returns_what_is_done(decay: es.Study) -> None:
     found = es.montecarlo(decay, draw={"k": uniform(0.5, 1.5)}, samples=5000, progress=stop)
     done = int(found.done.sum())
     assert 10 < done < 5000
-    assert tuple(found.outcome()) == ("interrupted", f"interrupted after {done} of 5000 samples")
+    assert found.outcome() == ("interrupted", f"interrupted after {done} of 5000 samples")
     assert np.isfinite(found.values[found.done]).all()
     assert found.probability_satisfied[1][1] < 1 or found.satisfied.sum() == done
     assert len(found.quantiles(found.levels)) == 2

@@ -98,7 +98,7 @@ def test_no_number_of_a_monte_carlo_lies_beyond_the_window(scattered: es.Assessm
     late = np.isnan(rise)
     assert scattered.at_least[late, 1] == pytest.approx(WINDOW - math.log(10 / 9) / k[late])
     assert scattered.good.all()
-    assert tuple(scattered.outcome()) == ("done", "400 of 400 samples")
+    assert scattered.outcome() == ("done", "400 of 400 samples")
 
 
 def test_quantiles_count_what_is_not_settled_as_longer_than_all_that_is(

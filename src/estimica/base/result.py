@@ -20,12 +20,12 @@ import numpy as np
 from estimica.base import view
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """How an analysis ended: one word, a sentence, and whether its result can be used.
 
-    `status, message = result.outcome` works too, and so do `outcome()` and `outcome[1]`: it was a
-    method of some results once, which returned both.
+    `status, message = result.outcome` works too, and so do `outcome()`, `outcome[1]` and
+    `outcome == (status, message)`: it was a method of some results once, which returned both.
     """
 
     status: str
@@ -38,6 +38,14 @@ class Outcome:
 
     def __getitem__(self, place: int) -> str:
         return (self.status, self.message)[place]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Outcome):
+            return (*self, self.ok) == (*other, other.ok)
+        return tuple(self) == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))  # that of the pair it may equal
 
     def __call__(self) -> Outcome:
         """The outcome itself."""
@@ -80,9 +88,14 @@ class Result:
         """The main table."""
         return self.tables()[0]
 
+    def picture(self, kind: str = "", *names: str) -> view.ViewElement:
+        """What `plot` draws, as plain values; without `kind` what says most."""
+        picture: view.ViewElement = self._present().picture(self, kind, names)
+        return picture
+
     def plot(self, kind: str = "", *names: str) -> Any:
         """A Plotly figure; without `kind` the one that says most."""
-        return view.figure(self._present().picture(self, kind, names))
+        return view.figure(self.picture(kind, *names))
 
     def page(self) -> view.Page:
         """All of it as a page, for files, the store and the workbench."""

@@ -11,6 +11,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.result import DONE, Outcome, Result
 from estimica.base.suggest import did_you_mean
+from estimica.base.view import ViewElement
 from estimica.estimate.fit.result import Fit
 
 
@@ -74,6 +75,10 @@ class Bands(Result):
         names = list(dict.fromkeys(o.output for o in self.outputs))
         where = f" in case '{case}'" if case else ""
         raise InferError("I321", f"there is no output '{name}'{where}{did_you_mean(name, names)}")
+
+    def curves(self) -> ViewElement:
+        """What `plot` draws: the outputs with their bands."""
+        return self.picture()
 
     @property
     def outcome(self) -> Outcome:

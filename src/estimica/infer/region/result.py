@@ -10,6 +10,7 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.result import Outcome, Result
+from estimica.base.view import ViewElement
 from estimica.estimate.fit.result import Fit
 
 OTHERS = {
@@ -60,6 +61,10 @@ class Region(Result):
     @property
     def _size(self) -> Vector:
         return np.asarray(np.abs(self.ellipse - self.centre).max(axis=0))
+
+    def curves(self) -> ViewElement:
+        """What `plot` draws: the contour and the ellipse."""
+        return self.picture()
 
     @property
     def outcome(self) -> Outcome:

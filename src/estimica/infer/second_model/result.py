@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from estimica.base.result import Outcome, Result
+from estimica.base.view import ViewElement
 from estimica.estimate.fit.result import Fit
 
 
@@ -97,6 +98,10 @@ class SecondModel(Result):
         if not self.directions:
             return self.text
         return "\n".join([super().__repr__(), *self.advice])
+
+    def bars(self) -> ViewElement:
+        """What `plot` draws: how much each output changes."""
+        return self.picture()
 
     @property
     def outcome(self) -> Outcome:
