@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimica.base.errors import DataError
 from estimica.data.readers import as_data, read_data
 from estimica.data.table import Data
 
@@ -55,34 +54,6 @@ def test_date_that_is_missing_is_not_a_number(tmp_path: Path) -> None:
     time = read(tmp_path, "2026-11-15 06:00", "", "2026-11-15 06:02").time()
     assert np.isnan(time[1])
     assert time[[0, 2]].tolist() == [0.0, 120.0]
-
-
-@pytest.mark.parametrize(
-    ("stamps", "message"),
-    [
-        (
-            ("2026-11-15 06:00", "2026-11-15 06:01", "noon"),
-            r"D006: column 'time' .*'noon' is not a date like the first one, '2026-11-15 06:00' "
-            r"in line 4",
-        ),
-        (
-            ("15.11.2026 06:00", "32.11.2026 06:00"),
-            r"'32.11.2026 06:00' is not a date .* in line 3",
-        ),
-        (
-            ("03/04/2026 06:00", "04/04/2026 06:00"),
-            r"'03/04/2026 06:00' may begin with the day or with the month; write dates as "
-            r"2026-11-15 in line 2",
-        ),
-        (("12", "13", "2026-11-15"), r"'2026-11-15' in line 4"),
-        (("2026-11-15T06:00Z", "2026-11-15 06:00 here"), r"is not a date like .* in line 3"),
-    ],
-)
-def test_garbage_among_dates_names_its_line(
-    tmp_path: Path, stamps: tuple[str, ...], message: str
-) -> None:
-    with pytest.raises(DataError, match=message):
-        read(tmp_path, *stamps).time()
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])

@@ -58,13 +58,6 @@ def test_every_mark_is_counted(tmp_path: Path, mark: str) -> None:
     assert np.isnan(data.column("y")[[2, 3]]).all()
 
 
-@pytest.mark.parametrize("cell", ["#DIV/0!", "1.5e", "12 V", "error", "1;5"])
-def test_other_texts_make_a_column_that_cannot_be_used(tmp_path: Path, cell: str) -> None:
-    data = table(tmp_path / "d.csv", ["1,2", "2,3", "3,4", f"{cell},5", "5,6", "6,7", "8,9"])
-    with pytest.raises(es.EstimicaError, match=r"D006: column 'y' .* is not numeric"):
-        data.column("y")
-
-
 def test_decimal_commas_are_numbers_and_marks_among_them_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("t;y\n0,0;1,5\n0,1;-\n0,2;2,5\n0,3;inf\n0,4;3,5\n", encoding="utf-8")

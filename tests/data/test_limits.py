@@ -18,7 +18,7 @@ import scipy.io
 
 from estimica.base.errors import DataError
 from estimica.data.readers import read_data
-from estimica.data.requirements import cell_limit, require_cells
+from estimica.data.requirements import require_cells
 from estimica.study.file.read import examine_file
 
 h5py = pytest.importorskip("h5py")
@@ -217,22 +217,10 @@ def test_a_refused_table_takes_no_memory_and_no_time(bomb: str, tmp_path: Path) 
 
 
 def test_the_message_says_how_to_raise_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError) as error:
+    with pytest.raises(DataError, match=r"D021: .*ESTIMICA_MAX_CELLS=2\.2e\+08"):
         require_cells("a.parquet", 10_000_000, 20)
-    assert error.value.message == (
-        "'a.parquet' has 10000000 rows of 20 columns, and tables of at most 50000000 cells are "
-        "read; keep only the rows and columns that the study needs, or set "
-        "ESTIMICA_MAX_CELLS=2.2e+08"
-    )
     monkeypatch.setenv("ESTIMICA_MAX_CELLS", "2.2e+08")
     require_cells("a.parquet", 10_000_000, 20)
-
-
-@pytest.mark.parametrize("given", ["many", "0", "-3", "nan", "inf", "1e400"])
-def test_a_limit_that_is_not_a_number_is_told(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ESTIMICA_MAX_CELLS", given)
-    with pytest.raises(DataError, match=f"D022: ESTIMICA_MAX_CELLS={given}: give a number of"):
-        cell_limit()
 
 
 FORMATS: dict[str, Callable[[Path], None]] = {

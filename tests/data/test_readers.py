@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimica.base.errors import DataError
-from estimica.data.readers import read_data, read_signal
+from estimica.data.readers import read_signal
 
 
 def write(folder: Path, text: str) -> Path:
@@ -41,31 +40,3 @@ def test_column_of_the_inputs_name_is_preferred(tmp_path: Path) -> None:
     path = write(tmp_path, "t,valve,uc\n0,1,2\n1,1,2\n")
     assert read_signal(path, None, prefer="uc")[1][0] == 2.0
     assert read_signal(path, "valve", prefer="uc")[1][0] == 1.0
-
-
-@pytest.mark.parametrize(
-    ("text", "column", "message"),
-    [
-        ("t,power,u\n0,1,2\n", "pwer", r"D004: no column 'pwer' in .*did you mean 'power'\?"),
-        ("t,a,b\n0,1,2\n", None, r"D005: .*say which to take.*there are a, b"),
-        ("t,u\n", None, r"D003: .*holds no rows"),
-        ("t,u\n0,high\n", "u", r"D006: column 'u' of .* is not numeric"),
-        ("", None, r"D002: cannot read"),
-    ],
-)
-def test_mistakes_name_the_file_and_the_column(
-    tmp_path: Path, text: str, column: str | None, message: str
-) -> None:
-    with pytest.raises(DataError, match=message):
-        read_signal(write(tmp_path, text), column, prefer="u0")
-
-
-def test_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"D001: there is no file '.*none\.csv'"):
-        read_data(tmp_path / "none.csv")
-
-
-def test_a_missing_file_is_answered_with_those_of_a_close_name(tmp_path: Path) -> None:
-    (tmp_path / "run1.csv").write_text("t,a\n0,1\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"D001: there is no file '.*'; did you mean 'run1\.csv'\?"):
-        read_data(tmp_path / "rum1.csv")

@@ -10,7 +10,6 @@ import sys
 import numpy as np
 import pytest
 
-from estimica.base.errors import DataError
 from estimica.data.readers import as_data
 from estimica.data.table import Data
 
@@ -34,17 +33,6 @@ def test_columns_are_read_only_floats_also_after_a_journey(data: Data) -> None:
             one.column("power")[0] = 3.0
 
 
-def test_missing_column_gets_a_suggestion(data: Data) -> None:
-    with pytest.raises(
-        DataError, match=r"D004: no column 'pwer' in 'run1\.csv'; did you mean 'power'\?"
-    ):
-        data.column("pwer")
-    with pytest.raises(DataError, match=r"no column 'power \[W\]' .*did you mean 'power'\?"):
-        data.column("power [W]")
-    with pytest.raises(DataError, match=r"no column 'x' .*; there are time, power, mode"):
-        data.column("x")
-
-
 @pytest.mark.parametrize(
     ("names", "time"),
     [
@@ -64,33 +52,10 @@ def test_time_is_found_by_its_name(names: tuple[str, str], time: str) -> None:
     assert data.time_name() == time
 
 
-def test_capital_t_is_a_temperature() -> None:
-    data = Data("a.csv", {"T": np.array([5.0, 4.0]), "u": np.array([1.0, 2.0])})
-    with pytest.raises(
-        DataError,
-        match=r"D007: 'a\.csv' has no column called 'time' and the first one, 'T', does not rise; "
-        r"say which column holds the time, there are T, u",
-    ):
-        data.time()
-
-
 def test_first_column_is_the_time_if_it_rises() -> None:
     data = Data("a.csv", {"x": np.array([1.0, 2.0]), "u": np.array([5.0, 5.0])})
     assert data.time_name() == "x"
     assert data.time("u").tolist() == [5.0, 5.0]
-    with pytest.raises(DataError, match="D004: no column 'v'"):
-        data.time("v")
-
-
-def test_time_of_words_is_an_error_and_not_another_column() -> None:
-    data = Data("a.csv", {"x": np.array([1.0, 2.0])}, texts={"time": "'noon' in line 2"})
-    with pytest.raises(DataError, match=r"D006: column 'time' .* 'noon' in line 2"):
-        data.time()
-
-
-def test_columns_of_different_length_are_refused() -> None:
-    with pytest.raises(DataError, match="D010: columns of table differ in length"):
-        Data("table", {"a": np.zeros(2), "b": np.zeros(3)})
 
 
 def test_data_shows_itself(data: Data) -> None:
