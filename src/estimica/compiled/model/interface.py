@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
@@ -55,6 +55,14 @@ class ModelResponse(Protocol):
 
     def at(self, theta: Vector | None = None) -> Evaluation:
         """Outputs and exact derivatives at tuner values `theta`."""
+
+
+@runtime_checkable
+class DifferencedResponse(ModelResponse, Protocol):
+    """One whose derivatives cost runs of their own, so that one may do without them."""
+
+    def without_derivatives(self) -> ModelResponse:
+        """The same with slopes of zero, by one run each."""
 
 
 class InputResponse(Protocol):

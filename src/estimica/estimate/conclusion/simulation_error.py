@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
+from estimica.compiled.model.interface import DifferencedResponse
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import CasePredictor, Failure, Prediction
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.run import Limits, Status, search
 from estimica.estimate.setup import Setup
-from estimica.simulate.fmu.response import FmuResponse
 
 #: error of a step over the change by halving it: a Co-Simulation with held inputs is of first order
 FIRST_ORDER = 2.0
@@ -131,8 +131,9 @@ def discretisation(
 def _outputs(objective: Objective, values: Vector) -> list[Prediction] | Failure:
     """The outputs; their slopes are left at zero where the model can do without them."""
     for predictor in objective.predictors:
-        if isinstance(predictor, CasePredictor) and isinstance(predictor.response, FmuResponse):
-            predictor.response = predictor.response.without_derivatives()
+        response = predictor.response if isinstance(predictor, CasePredictor) else None
+        if isinstance(response, DifferencedResponse):
+            predictor.response = response.without_derivatives()
     return objective.predict(values)
 
 

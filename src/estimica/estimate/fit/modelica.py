@@ -22,7 +22,6 @@ from estimica.compiled.tuning import find_constant
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import split
 from estimica.flat.modelica_text import identifier, write_expression
-from estimica.simulate.fmu.model import FmuModel
 from estimica.simulate.formula import FormulaModel
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.modelica.operating_points import PointModel
@@ -49,6 +48,8 @@ def write_modelica(fit: Fit, path: str | PathLike[str], name: str | None = None)
     elif isinstance(model, ModelicaModel):
         text = _extending_text(fit, model, name)
     else:
+        from estimica.simulate.fmu.model import FmuModel
+
         advice = "; write_ssv writes its parameters" if isinstance(model, FmuModel) else ""
         raise FitError(
             "F035",
@@ -144,6 +145,8 @@ def fitted_values(fit: Fit) -> tuple[dict[str, FixedValue], dict[str, float]]:
     found, _ = setup.links.at(fit.values[: len(setup.tuners)])
     tuned = dict(zip(setup.links.parameters, map(float, found), strict=True))
     model = _modelica(fit)
+    from estimica.simulate.fmu.model import FmuModel
+
     loaded = model.fixed if isinstance(model, (ModelicaModel, FmuModel)) else {}
     common, begun = split(_with_outputs(fit), {**tuned, **setup.held, **_common_fix(fit)})
     parameters = {**loaded, **common}
