@@ -84,7 +84,7 @@ def _at_points(model: Model, mode: str) -> Model:
     return model.at_points(mode)
 
 
-MOST = 6  # remarks for one case
+MOST = 6  # remarks for one case; chosen: a draft is to be read
 
 
 def with_first_guesses(text: str, tables: Sequence[Data]) -> str:

@@ -17,7 +17,7 @@ from estimica.study.criterion import not_reached_text
 
 FIGURES = ("cost", "n_samples", "n_free", "aic", "aicc", "bic")
 WORDS = {"n_samples": "samples", "n_free": "unknowns", "aic": "AIC", "aicc": "AICc", "bic": "BIC"}
-HELD = 1e-6  # of a demand: by how much it may be missed and still hold
+HELD = 1e-6  # of a demand: by how much it may be missed and still hold; chosen: as searches end
 Fact = tuple[str, str]  # name and text
 
 

@@ -31,9 +31,10 @@ from estimica.estimate.setup import Setup, prepare
 from estimica.study.case import InputColumn
 from estimica.study.study import Study
 
-#: damping of a search that begins near its end, relative to the Jacobian's largest column
+#: damping of a search that begins near its end, relative to the square of the Jacobian's largest
+#: column: steps are Gauss-Newton's along all directions of more than a thousandth of its effect
 NEAR = 1e-6
-#: iterations that a refit may always take: one that ends early is a failure, not a saving
+#: iterations that a refit may always take: one that ends early is a failure, not a saving. Chosen
 ITERATIONS = 50
 #: distance from the optimum that is too far: in standard errors, and as a relative change. Refits
 #: of well-determined models end below 1e-6 standard errors, those stuck in valleys mostly above
@@ -214,6 +215,7 @@ def shortfall(place: FitContext, point: Point) -> str:
 def bounds_reached(place: FitContext, q: Vector) -> list[bool]:
     """Which unknowns are at a bound."""
     unknowns = place.objective.unknowns
+    # rounding of a value that went to its coordinate and back, with a wide margin
     near = 1e-9 * np.maximum(1.0, np.abs(q))
     reached = (q <= unknowns.lower + near) | (q >= unknowns.upper - near)
     return [bool(r) for r in reached]

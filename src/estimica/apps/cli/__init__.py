@@ -40,9 +40,9 @@ def main() -> None:
         sys.exit(report_internal_error(error, sys.argv[1:]))
 
 
-INTERRUPTED = 130
+INTERRUPTED = 130  # as shells have it: 128 + SIGINT, 2
 STORED = "what was stored is shown by `estimica runs show last --json`"
-LATER = 0.01  # seconds
+LATER = 0.01  # seconds; chosen: the callback is left by then, and nobody notices
 
 
 def _raised_again(lost: Any) -> None:

@@ -25,7 +25,7 @@ from estimica.base.errors import EstimicaError, LostWorkersError, SimulationErro
 from estimica.base.visible import visible
 
 FAILED = 1
-WRONG_INPUT = 2
+WRONG_INPUT = 2  # as command lines that cannot be parsed
 NOT_WRITTEN = 3  # the work is done, and what was to be written of it is not
 
 

@@ -29,8 +29,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-BODY = 4_000_000  # bytes of a request that is not an upload
-FORM = 100_000  # bytes that a form adds to an uploaded file
+BODY = 4_000_000  # bytes of a request that is not an upload; chosen: room for the text of a study
+FORM = 100_000  # bytes that a form adds to an uploaded file; chosen: its boundaries and fields
 #: what Starlette says where a browser has left before its answer: no news for the terminal
 GONE = "No response returned."
 SAFE = ("GET", "HEAD", "OPTIONS")

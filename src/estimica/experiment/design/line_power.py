@@ -62,6 +62,7 @@ def is_informative(M: Vector) -> bool:
     size = np.sqrt(np.diag(total))
     if not (np.isfinite(total).all() and (size > 0).all()):
         return False
+    # eigenvalues are squares: below 1e-13 they are rounding
     return bool(np.linalg.eigvalsh(total / np.outer(size, size))[0] > 1e-13)
 
 
@@ -72,6 +73,7 @@ def _concave(M: Vector, counted: int, power: float) -> PowerShares:
     """The greatest det(M)^(1/n), or the least tr(M⁻¹): lines are added while one is worth more
     than its share, and between that the powers of those in use are found."""
     p = _improved(M, np.full(len(M), 1 / len(M)), counted, power, FIRST_ROUNDS)
+    # chosen: a good set of lines to begin with; the gains correct it
     used = _peaks(p, 0.0) | (p > 0.1 * p.max())
     for _ in range(ADDED):
         start = np.where(used, np.maximum(p, 1e-3), 0.0)
@@ -106,7 +108,7 @@ def _restricted(M: Vector, start: Vector, counted: int, power: float) -> Vector:
         q = np.maximum(q, 0.0)
         C = np.tensordot(q, own, axes=1)
         if not is_informative(C[None]):
-            return 1e6, np.zeros(len(q))
+            return 1e6, np.zeros(len(q))  # above the logarithm of any variance
         block = np.linalg.inv(C)[:counted, :counted]
         logarithm = (
             np.linalg.slogdet(block)[1] / counted if power == 1.0 else np.log(np.trace(block))
@@ -121,6 +123,7 @@ def _restricted(M: Vector, start: Vector, counted: int, power: float) -> Vector:
         method="SLSQP",
         bounds=[(0, 1)] * len(used),
         constraints=[whole],
+        # chosen: to rounding, so that CLOSE is not missed by the search within
         options={"ftol": 1e-14, "maxiter": 200},
     )
     q = np.maximum(solution.x, 0.0)

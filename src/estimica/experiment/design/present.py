@@ -33,7 +33,7 @@ from estimica.experiment.design.information import InformationMeasures, mean_var
 from estimica.experiment.design.result import Candidate, InputDesign
 
 MOST_ROWS = 30  # of a printed table; of more candidates the best are shown
-SHOWN = 15
+SHOWN = 15  # of these; chosen: half a page
 STRONG, GREY = 1, 7  # of the palette
 WORDS = {
     "R": "least R",

@@ -27,6 +27,7 @@ from estimica.study.record.samples import Record
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable, names_of
 
+#: 80 MB for each signal. Chosen: far more than a design needs; most often a unit was mistaken
 MOST_SAMPLES = 10_000_000
 
 

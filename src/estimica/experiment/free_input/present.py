@@ -30,7 +30,8 @@ from estimica.experiment.free_input.problem.limits import KEPT
 from estimica.experiment.free_input.result import Attempt, Expected, FreeInput
 
 STRONG, GREY = 1, 7  # of the palette
-TOLD = 0.01  # difference between the search and the engine that is worth a word
+#: difference between the search and the engine that is worth a word. Chosen: two digits are read
+TOLD = 0.01
 
 #: IPOPT's endings that say nothing is wrong
 WELL = ("Solve_Succeeded", "Solved_To_Acceptable_Level", "Feasible_Point_Found")

@@ -304,7 +304,7 @@ class FreeInputDesign:
     def _drawn(self, kept: Vector, u: Vector) -> Vector:
         """As far from a signal that keeps the limits to `u` as they allow."""
         low, high = 0.0, 1.0
-        for _ in range(12):
+        for _ in range(12):  # halvings: 1/4096 of the way is given away at most
             share = (low + high) / 2
             if self.kept(self.plan.signals(kept + share * (u - kept))):
                 low = share

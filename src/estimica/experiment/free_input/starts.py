@@ -28,13 +28,14 @@ from estimica.experiment.waveforms.straight import PRBS, Square
 from estimica.study.tables.input_design import InputDesignTable, values_of
 
 Score = Callable[[Mapping[str, Signal]], float]
+# all chosen: each number multiplies the simulations of a start, and the search improves it anyhow
 COARSE = 24  # frequencies of the first look at several inputs
 DENSE = 80  # and at a single one
 FINE = 13  # and of each closer look
 LOOKS = 3
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the largest amplitude
 FIRST_SHARES = (1.0, 0.5, 0.25)
-SWEEPS = 3
+SWEEPS = 3  # over all pieces of the input
 WORTH = 1e-5  # of the criterion, below which a move is not a gain: the tolerance of the search
 
 
@@ -191,7 +192,7 @@ def candidates(
         clock = step * 2.0**k
         shifted = [PRBS(9, clock, shift=37 * i, begin=begin) for i in range(len(plan.designed))]
         yield f"PRBS of {clock:g} s", _each(plan, limits, shifted)
-    for top in (0.5, 0.25, 0.1):
+    for top in (0.5, 0.25, 0.1):  # over a piece: up to the fastest that pieces can be, and slower
         low, high = 1 / duration, max(top / step, 2 / duration)
         swept = [
             Chirp(low, high * 0.8**i, duration, sweep="log", begin=begin)

@@ -17,15 +17,20 @@ from estimica.base.errors import ExperimentError
 #: mean square by which periods may differ, relative to the signal's variance. Chosen: noise of a
 #: measured input with a fifth of its size still lets the period be found
 ALIKE = 0.05
-UNEXCITED_LINE = 1e-6  # power of a line relative to the strongest one: not excited
+#: power of a line relative to the strongest one: not excited. Chosen: a thousandth in amplitude
+UNEXCITED_LINE = 1e-6
 CLEAR = 9.0  # power of a line over that of its own scatter, three standard deviations: excited
-WHOLE = 0.02  # samples by which a period may miss a whole number
+#: samples by which a period may miss a whole number. Chosen: periods are given with few digits, and
+#: over ten of them a fifth of a sample is lost
+WHOLE = 0.02
 #: of a record, before they overlap by half: 15 averages. Chosen: more would cost resolution
 SEGMENTS = 8
 #: Squared correlation of the spectra of neighbouring Hann windows that overlap by half (P. D. Welch
 #: 1967): Σ w(t)·w(t + N/2) / Σ w² is (1/16)/(3/8) = 1/6.
 SHARED = 1 / 36
-UNEXCITED_FREQUENCY = 1e-8  # power of the input relative to its strongest frequency: not excited
+#: power of the input relative to its strongest frequency: not excited. Chosen: above the leakage of
+#: a Hann window, far from its line
+UNEXCITED_FREQUENCY = 1e-8
 
 
 @dataclass(frozen=True, eq=False)

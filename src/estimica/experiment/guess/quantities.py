@@ -8,7 +8,8 @@ from itertools import combinations, permutations
 
 from estimica.compiled.model.interface import Model
 
-MOST = 5  # parameters that are tried
+#: parameters that are tried. Chosen: every assignment of meanings to them is simulated
+MOST = 5
 
 Shape = Mapping[str, float]
 
@@ -73,6 +74,7 @@ def first_orders(gain: float, tau: float) -> list[Shape]:
     """Answers like a guessed one, but different from it and from each other."""
     return [
         {"gain": a * gain, "tau": b * tau, "delay": c * tau}
+        # any three that are no simple multiples of each other: a wrong meaning fits by chance only
         for a, b, c in ((0.8, 1.1, 0.35), (1.3, 0.8, 0.7), (1.1, 0.95, 0.5))
     ]
 

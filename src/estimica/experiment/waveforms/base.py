@@ -17,6 +17,7 @@ from estimica.base.signals import Hold, Signal
 from estimica.data.writers import write_csv
 
 SAME_TIME = 1e-9  # a corner this near to a stamp, as a share of the record, is at the stamp
+#: of a signal. Chosen: 32 MB of times and values, and each is a stop of the integrator
 MOST_CORNERS = 2_000_000
 
 

@@ -12,7 +12,7 @@ from estimica.base.arrays import Vector
 from estimica.base.signals import Hold
 from estimica.experiment.waveforms.base import PiecewiseLinear, require_few_corners
 
-REGISTERS = (2, 20)
+REGISTERS = (2, 20)  # a million clocks with the last; chosen: the longest that is of use
 
 
 @dataclass(frozen=True)

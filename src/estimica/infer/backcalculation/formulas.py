@@ -11,7 +11,7 @@ import numpy as np
 
 from estimica.base.arrays import Flags, Vector
 
-ITERATIONS = 100
+ITERATIONS = 100  # chosen: a guard against creeping; the best so far then stands
 SMALL = 1e-10  # relative step at which a search has ended: the next would be far smaller
 LITTLE = 1e-14  # of the sum of squares: a gain below a millionth of a standard error
 
@@ -94,6 +94,7 @@ class Sum(Shape):
         size = np.sqrt((matrix**2).sum(axis=0))
         if not np.isfinite(size).all() or not size.all():
             raise CannotFit("its terms are too large or vanish at these points")
+        # columns of length one: 1e-13 is rounding over some hundred points
         solution, _, rank, _ = np.linalg.lstsq(matrix / size, y * weight, rcond=1e-13)
         if rank < len(size):
             raise CannotFit(f"the points determine only {rank} of its {len(size)} parameters")
@@ -194,6 +195,7 @@ class Product(Shape):
         solution, _, rank, _ = np.linalg.lstsq(matrix, logs * share, rcond=1e-13)
         if rank <= len(unit):
             raise CannotFit(f"the points determine only {rank} of its {len(unit) + 1} parameters")
+        # exp overflows at 709
         return np.array([sign * math.exp(min(solution[0], 700.0)), *solution[1:]])
 
     def value(self, parameters: Vector, X: Vector) -> Vector:
@@ -222,6 +224,8 @@ class Product(Shape):
 
 def _searched(unit: Vector, y: Vector, weight: Vector, q: Vector) -> Vector:
     """The least squares of A·exp(Σ aₖ·uₖ) by Levenberg and Marquardt's steps."""
+    # Of columns of length one: at first hardly any, since the logarithms were fitted before. Below
+    # 1e-15 it is lost in rounding; beyond 1e8 steps are so short that nothing more is gained.
     damping = 1e-4
     value, cost = _amplitudes(unit, y, weight, q)
     for _ in range(ITERATIONS):

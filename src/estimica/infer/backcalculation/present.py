@@ -28,8 +28,9 @@ from estimica.infer.backcalculation.law import Law
 from estimica.infer.backcalculation.ranking import exclusions_in_words
 from estimica.infer.backcalculation.result import BackCalculation
 
+# chosen: what can be taken in at a glance; the data have the rest
 MOST_POINTS = 30  # rows of a table
-MOST_FAILED = 8
+MOST_FAILED = 8  # points that are named
 
 
 def outcome(result: BackCalculation) -> Outcome:
@@ -160,8 +161,8 @@ HEADINGS = {
     "log-log": "both axes logarithmic: a power law is straight",
 }
 GREY = 7  # of the palette
-FINE = 200  # stamps of a law's curve
-MOST_LAWS = 4
+FINE = 200  # stamps of a law's curve: smooth on a screen
+MOST_LAWS = 4  # curves in a panel; chosen: more cannot be told apart
 
 
 def picture(

@@ -22,7 +22,8 @@ from estimica.study.file.read import read_study
 from estimica.study.study import Study
 from estimica.study.tables.inference import BackcalculateTable, backcalculate_table
 
-MOST_AGAINST = 4  # inputs that are taken where the user names none
+#: inputs that are taken where the user names none. Chosen: pictures and laws are made of each
+MOST_AGAINST = 4
 
 
 def backcalculate(

@@ -16,8 +16,8 @@ from estimica.estimate.unknowns import Unknowns
 Ends = tuple[float, float]
 Widened = Callable[[float, Ends], Ends]
 NOTHING = (math.nan, math.nan)
-LEVEL = 0.95
-FEWEST = 40  # replicates for a 95 % interval: at least one beyond either end
+LEVEL = 0.95  # of intervals, as everywhere in reports
+FEWEST = 40  # replicates for a 95 % interval: (40 + 1)·0.025, at least one beyond either end
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def bca_interval(value: float, replicates: Vector, acceleration: float) -> tuple
 # H = JᵀJ and the leverage hᵢ = Jᵢ H⁻¹ Jᵢᵀ: a jackknife without a single new fit.
 
 
-#: relative size of a singular value that counts as zero
+#: relative size of a singular value that counts as zero: √2.2e-16, since its square is used
 SMALL = 1e-8
 
 
@@ -201,6 +201,7 @@ def accelerations(
             moves.append(_summed(-gradient @ inverse, lengths[k]))
             continue
         rows = _rows(objective, k, prediction, scoring.multipliers[k], point)
+        # chosen: a sample that determines an unknown alone cannot be left out; its move is bounded
         leverage = np.clip(np.einsum("ij,jk,ik->i", rows, inverse, rows), 0.0, 0.99)
         own = -(rows * (scored / (1 - leverage))[:, None]) @ inverse
         moves.append(_summed(own, lengths[k]))

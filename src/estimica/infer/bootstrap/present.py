@@ -31,7 +31,7 @@ from estimica.infer.refit import doubts
 from estimica.infer.scatter import bars, clouds, pairs_to_draw
 
 PICTURES = ("scatter", "distribution")
-BARS = 30
+BARS = 30  # of a histogram, at most; chosen: finer ones show single replicates
 DRAWN = {
     "parametric": "Gaussian noise with the variances of the fit",
     "residual": "noise drawn from the residuals of the fit",

@@ -273,9 +273,9 @@ def _stretches(rng: np.random.Generator, n: int, length: int) -> Indices:
 # Inversion: the output whose transform has a given value.
 
 
-STEPS = 100
-HALVINGS = 40
-ACCURACY = 1e-12
+STEPS = 100  # chosen: a guard; near the end Newton's steps double their digits
+HALVINGS = 40  # 2⁻⁴⁰ is 1e-12: a step that is still worse then goes the wrong way
+ACCURACY = 1e-12  # relative: rounding of a transform of a few operations, with a wide margin
 
 
 def inverse(transform: Transform, target: Vector, near: Vector) -> Vector:
@@ -299,6 +299,7 @@ def inverse(transform: Transform, target: Vector, near: Vector) -> Vector:
                 break  # there is no such output
             y = y - step
             missed = transform.value(y) - target
+    # chosen: above ACCURACY, which rounding may keep out of reach; far below any noise
     bad = target[~(np.abs(missed) <= 1e-9 * np.maximum(1.0, np.abs(target)))]
     if len(bad):
         raise InferError(

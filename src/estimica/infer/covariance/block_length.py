@@ -32,6 +32,7 @@ def block_length(residual: Vector) -> int:
     if spectrum <= 0:
         return most
     length = (2 * g**2 / (4 / 3 * spectrum**2)) ** (1 / 3) * n ** (1 / 3)
+    # a length that is whole but for rounding is not rounded up
     return int(min(max(math.ceil(length - 1e-9), 1), most))
 
 

@@ -120,9 +120,10 @@ def folded(value: Vector) -> Vector:
 # Spacing: what a lag means where stamps are not quite regular, or samples are missing.
 
 
-JITTER = 0.2  # of a step, by which a stamp may be off its grid
+# all chosen: a lag must mean one time, and clocks that jitter or lose samples are common
+JITTER = 0.2  # of a step, by which a stamp may be off its grid: at 0.5 it fits any place
 REGULAR = 0.95  # share of the steps that must lie on it
-WIDEST = 20  # grid places for each sample, at most
+WIDEST = 20  # grid places for each sample, at most: arrays are as long as the grid
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,8 @@ TOGETHER = 3.0
 #: takes the same share of all at one frequency, which costs intervals of 200 samples 3 % of their
 #: coverage and those of 600 samples none
 LONG = 4096
-LEFT = 0.05  # of its memory behind the lag that is told as the reach of the noise
+#: of its memory behind the lag that is told as the reach of the noise. Chosen: it is told in words
+LEFT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,7 @@ def geometric_mean(chance: Vector, scatters: Vector, white: Vector) -> Vector:
     The arithmetic mean would be that of the longest memory, however unlikely it is.
     """
     values, vectors = np.linalg.eigh(white)
+    # eigenvalues are squares: below 1e-14 they are rounding
     large = values > 1e-14 * values[-1] if len(values) else np.zeros(0, bool)
     scale, back = vectors[:, large] / np.sqrt(values[large]), vectors[:, large]
     inner = scale.T @ scatters @ scale
@@ -215,7 +217,8 @@ ROUNDS = 2
 CLEARLY = 3.0  # standard deviations below zero, which 1 % of noise that does not swing reaches
 #: memories of swinging noise that the window reaches over: it halves γ after 0.37 of its length
 WINDOW = 3
-SHORT = 10  # lags behind the cut that are looked at in any case
+#: lags behind the cut that are looked at in any case. Chosen: four times an early cut is too few
+SHORT = 10
 
 
 def swings(

@@ -24,7 +24,7 @@ SHORTEST, FACTOR = 0.7, math.sqrt(2)
 #: memories that are taken two at a time: two of them make what lies between
 EVERY = 2
 LONGEST = 0.5  # of a record: of a longer memory it shows no more than a drift
-ALTERNATING = (0.4, 0.8)  # γ(l) = (−r)^l of noise that alternates
+ALTERNATING = (0.4, 0.8)  # γ(l) = (−r)^l of noise that alternates; chosen: weak and strong
 #: log odds of one memory against white noise, and of two against one, before the data are seen:
 #: with 1 white noise is covered by 96 to 99 % and slow noise of a tenth of its variance by 85 to
 #: 94 % in 200 samples; with 0 the latter loses 3 %
@@ -35,9 +35,13 @@ GIVEN = 0.25
 #: steps of the multiplicative ascent and its exponent; chosen on the noises of
 #: tests/infer/colour_coverage.py, not measured one against the other
 STEPS, EXPONENT = 60, 0.75
-SINGLE = 64  # frequencies that are looked at one by one; above, in bands
-BAND = 1.05  # ratio of the ends of a band
-KEPT = 0.05  # of white noise that a fit must leave at a frequency for it to be looked at
+#: frequencies that are looked at one by one; above, in bands. Chosen: there a band holds three
+SINGLE = 64
+#: ratio of the ends of a band: spectra of memories fall by ω⁻² at most, by a tenth over a band
+BAND = 1.05
+#: of white noise that a fit must leave at a frequency for it to be looked at. Chosen: of less, the
+#: linearisation decides and not the noise
+KEPT = 0.05
 
 
 def memories(size: int) -> Vector:

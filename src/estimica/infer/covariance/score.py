@@ -18,7 +18,9 @@ from estimica.infer.covariance.grid import residual_grids
 from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.noise_colour import Colour, colours, crossing
 
-LEAST_SHARE = 0.05  # of its variance that a residual keeps, or white noise in any direction
+#: of its variance that a residual keeps, or white noise in any direction. Chosen: it bounds what is
+#: put back for the fit's pull to a factor of 20
+LEAST_SHARE = 0.05
 
 
 def white_score_covariance(around: LinearisedFit) -> Vector:
@@ -128,6 +130,7 @@ def _uneven(colour: Colour) -> Vector:
 def _lifted(total: Vector, white: Vector) -> Vector:
     """The same, in no direction below a share of white noise: a sum cut off may be indefinite."""
     values, vectors = np.linalg.eigh(white)
+    # eigenvalues are squares: below 1e-14 they are rounding
     large = values > 1e-14 * values[-1] if len(values) else np.zeros(0, bool)
     scale = vectors[:, large] / np.sqrt(values[large])
     inner = scale.T @ total @ scale

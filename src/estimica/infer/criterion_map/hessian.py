@@ -21,8 +21,12 @@ from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.setup import Setup
 
 Kind = Literal["gauss-newton", "differences"]
-STEP = 1e-4  # relative, of differences
-STRIDE = 0.1  # relative, of differences of a cost that has kinks or steps
+#: relative, of central differences of gradients: their curvature errs by its square, 1e-8, and the
+#: error of a gradient counts 1e4-fold, for which tolerances are tightened by as much
+STEP = 1e-4
+#: relative, of differences of a cost that has kinks or steps. Chosen: it must reach over many of
+#: them, and still lie within the map
+STRIDE = 0.1
 
 
 def curvature(
@@ -59,6 +63,7 @@ def curvature(
     block = H[np.ix_(chosen, chosen)]
     if adapted and others:
         cross = H[np.ix_(chosen, others)]
+        # squares of singular values: 1e-6 of the largest; what is below does not follow
         inner = np.linalg.pinv(H[np.ix_(others, others)], rcond=1e-12, hermitian=True)
         block = block - cross @ inner @ cross.T
     found: Vector = (block + block.T) / 2

@@ -17,7 +17,7 @@ from estimica.infer.criterion_map.result import CriterionMap
 
 KINDS = ("map",)
 FLOOR = 0.05  # share of the points drawn as lowest: below, colours show only where the grid met it
-MOST_HOLES = 20
+MOST_HOLES = 20  # rows; chosen: failures beside each other have one cause
 MARK, LINE, HOLE = 1, 3, 7  # of the palette
 
 

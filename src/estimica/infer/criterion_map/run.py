@@ -31,8 +31,9 @@ from estimica.infer.criterion_map.result import CriterionMap, FailedMapPoint
 from estimica.study.fields.counts import MAP_POINTS
 from estimica.study.study import Study
 
+# chosen: far enough to see a valley bend, near enough for most models to be simulated everywhere
 HALF_WIDTH = 0.5  # of the map, relative to the value
-DECADES = math.log(4.0)  # half width on a logarithmic scale
+DECADES = math.log(4.0)  # half width on a logarithmic scale: a factor of four either way
 
 
 def criterion_map(

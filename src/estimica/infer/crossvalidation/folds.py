@@ -30,9 +30,15 @@ from estimica.infer.refit import FitContext, refit
 from estimica.study.record.samples import MeasuredOutput, Record
 
 Key = tuple[str, str]  # case and output
-LOST = 10.0  # growth of a standard error from which on an unknown is kept where it was
-FAINT = 1e-4  # of all information, so that what remains can be inverted
-BLOCKS = 5  # stretches of time, where nobody says how many
+#: growth of a standard error from which on an unknown is kept where it was. Chosen: a hundredth of
+#: the information on it is left
+LOST = 10.0
+#: of all information, so that what remains can be inverted: an error grows a hundredfold at most,
+#: ten times LOST
+FAINT = 1e-4
+#: stretches of time, where nobody says how many: customary (Hastie, Tibshirani and Friedman 2009,
+#: section 7.10: five or ten), and each costs a fit
+BLOCKS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +151,7 @@ def undetermined(place: FitContext, objective: Objective, start: Vector) -> Flag
     remaining = less.R.T @ less.R + FAINT * everything
     while not kept.all():
         free = ~kept
+        # 1e-7: its square is the rounding of squares
         before = np.diag(pseudo_inverse(everything, free, 1e-7))
         after = np.diag(pseudo_inverse(remaining, free, 1e-7))
         growth = np.divide(after, before, out=np.ones(len(free)), where=before > 0)

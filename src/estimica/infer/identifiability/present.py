@@ -20,7 +20,7 @@ from estimica.infer.second_model.present import sections as second_model_section
 from estimica.infer.sensitivity import present as measures_show
 
 KINDS = ("correlation", "ellipses")
-MOST_ELLIPSES = 5  # unknowns up to which the page has ellipses
+MOST_ELLIPSES = 5  # unknowns up to which the page has ellipses: ten pairs
 
 
 def tables(result: Identifiability) -> tuple[Table, ...]:

@@ -21,9 +21,9 @@ from estimica.study.record.transfer import Transfer
 DRAWS = 400
 #: numbers that are held for it at once, 160 MB: a long record is simulated for fewer draws
 HELD = 20_000_000
-#: draws that say something of a band at all
+#: draws that say something of a band at all: one beyond either end
 FEWEST = 40
-ENDS = (0.025, 0.975)
+ENDS = (0.025, 0.975)  # of the middle 95 %, as intervals have it
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ from estimica.infer.posterior.verdict import outcome, troubles
 from estimica.infer.scatter import GREY, STRONG, bars, clouds, pairs_to_draw
 
 PICTURES = ("pairs", "distribution", "chains", "predictive")
-BARS = 40
+BARS = 40  # of a histogram; chosen: thousands of draws fill them evenly
 #: draws of a chain, and of a cloud, that are drawn: more make no other picture
 DRAWN = 1000
 

@@ -14,9 +14,11 @@ from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.infer.profile.branch import Stop
 from estimica.infer.refit import FitContext, refit_apart, refit_held
 
-#: singular values of the others' columns, over the largest, along which they do not follow
+#: singular values of the others' columns, over the largest, along which they do not follow. Chosen:
+#: far above rounding; the tangent is a start of a refit, and what it misses costs iterations only
 RCOND = 1e-10
-#: of a coordinate: a search that comes as near to an optimum, at the same cost, ends there
+#: of a coordinate: a search that comes as near to an optimum, at the same cost, ends there. Chosen:
+#: it saves the last iterations; another optimum as near would have the same cost anyhow
 NEAR = 1e-2
 
 

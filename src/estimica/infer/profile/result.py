@@ -219,6 +219,7 @@ def _notes(unknowns: Unknowns, point: Point, rise: float, branch: Branch) -> lis
     row = branch.outwards()
     top = point.cost
     for stop in row:
+        # 1e-9: rounding of sums of squares, as between rounds
         if stop.cost < top - max(SAME * rise, 1e-9 * abs(point.cost)):
             value = unknowns.value(k, stop.q[k])
             notes.append(f"{way} the estimate the cost does not only rise: it falls at {value:.4g}")

@@ -29,7 +29,7 @@ from estimica.infer.profile.threshold import SAME, Terms
 from estimica.infer.profile.walk import Walker, advance
 from estimica.infer.refit import FitContext, refit_held
 
-#: of a cost: two sums of the same squares differ by no more
+#: of a cost: two sums of the same squares differ by no more: 2.2e-16 times a million is 2e-10
 ROUNDING = 1e-9
 
 
@@ -171,17 +171,19 @@ def _key(side: Side, number: int) -> str:
 Side = tuple[int, int]  # unknown and direction
 
 #: stops of other walks that fits from outside begin at: each is an optimum with something else
-#: held, and those farthest apart are most likely to belong to other branches
+#: held, and those farthest apart are most likely to belong to other branches. Chosen, as the next
+#: two: every start is one more search at both ends of every interval
 MET = 2
 OPTIMA = 1  # other ends of a fit from several starts
 #: starts from all over the bounds: a Latin hypercube of them has each unknown once in the lower,
 #: middle and upper third of its range
 SPREAD = 3
-SEED = 1
+SEED = 1  # any: the same starts each time, so that a profile can be repeated
 CROSSES = "it crosses the threshold"
-#: lower branches after which it is given up: each was the lowest known in its turn
+#: lower branches after which it is given up: each was the lowest known in its turn. Chosen: a fit
+#: from more starts is the better way then, and that is said
 REOPENED = 8
-APART = 1e-3  # of a coordinate: nearer points are the same start
+APART = 1e-3  # of a coordinate: nearer points are the same start. Chosen: searches from both meet
 
 
 def confirm(

@@ -23,15 +23,24 @@ from estimica.infer.profile.held_refit import HeldRefit, Local
 from estimica.infer.profile.threshold import Terms
 from estimica.infer.refit import FitContext
 
-BATCH = 5  # stops that are walked at a time; then they are noted
-TRIES = 6  # with shorter and shorter steps
-GROWTH = 4.0  # of a step over the last one
-STEEP = 2.5  # a rise of the root, over the intended one, after which the step is halved
-CREEP = 1e-2  # a step, over what has been walked, that only creeps up to where refits fail
-FAR = 1e3  # times the size of the unknown: nobody will look further
-DECADES = 6 * math.log(10)  # the same on a logarithmic scale
-MARGIN = 1.1  # of the root beyond the threshold, so that the crossing is seen from both sides
-FLAT = 1e-6  # a rise, relative to the threshold, that is none
+#: stops that are walked at a time; then they are noted. Chosen: so much is lost by an interruption
+BATCH = 5
+TRIES = 6  # with shorter and shorter steps: down to 1/1024 after failures, to 1/32 on steep ground
+#: of a step over the last one, and of its shortening after a failed refit. Chosen: a flat profile
+#: is walked in few stops, and a try that goes too far is soon taken back
+GROWTH = 4.0
+#: a rise of the root, over the intended one, after which the step is halved. Chosen: above two, a
+#: halved step still makes more way than was intended, so that halving does not creep
+STEEP = 2.5
+#: a step, over what has been walked, that only creeps up to where refits fail. Chosen: the place is
+#: then known to a hundredth of the way, and that is all there is to tell
+CREEP = 1e-2
+FAR = 1e3  # times the size of the unknown; chosen: nobody will look further
+DECADES = 6 * math.log(10)  # on a logarithmic scale; chosen: a factor of a million either way
+#: of the root beyond the threshold, so that the crossing is seen from both sides. Chosen: less may
+#: end at the threshold itself, more costs refits outside
+MARGIN = 1.1
+FLAT = 1e-6  # a rise, relative to the threshold, that is none; chosen: a thousandth of SAME
 #: share of what the slopes at two stops foresee that a change of the cost may differ by before
 #: the stops are looked at as on two branches; a cost of fourth order differs by half of it
 BENT = 0.1
@@ -175,6 +184,7 @@ class Walker:
             self._finish(Ending.BOUND)
         elif abs(q - here) >= far:
             self._finish(Ending.FLAT)
+        # a straight root takes `points` stops; ten times as many is chosen as the end of patience
         elif len(self.branch.stops) >= 10 * self.terms.points:
             failures = self.branch.failures
             count = len(self.branch.stops)
@@ -194,6 +204,7 @@ class Walker:
             step = (root - uphill) / local.bend
         else:
             step = reach
+        # the first one is at most a tenth of its reach: nothing is known yet (chosen)
         longest = GROWTH * self.branch.step if self.branch.step else reach / 10
         return min(step, longest, reach)
 
@@ -281,10 +292,13 @@ class Walker:
 
 
 ROOTS = 40  # tries to find a crossing: halving alone comes down to 1e-12
-CLOSE = 1e-8  # relative to the threshold, at a crossing
-NARROW = 1e-10  # relative width of a bracket
-FAILURES = 3  # tries without an optimum, after which there is none to be had
-SLOW = 0.5  # share of a bracket that a try has to take off; else the next one halves it
+CLOSE = 1e-8  # relative to the threshold, at a crossing: 5e-9 of the interval's half width
+#: relative width of a bracket. Chosen: refits end less exactly; what is open then is a leap
+NARROW = 1e-10
+FAILURES = 3  # tries without an optimum, after which there is none to be had; chosen
+#: share of a bracket that a try may leave; else the next one halves it. It is what halving leaves,
+#: so that two tries are never worse than one halving
+SLOW = 0.5
 
 
 @dataclass(frozen=True)
@@ -360,6 +374,7 @@ def _newton(terms: Terms, near: Stop, k: int, goal: float) -> float:
 def _secant(terms: Terms, inner: Stop, outer: Stop, k: int, goal: float, failed: int) -> float:
     low, high = terms.root(inner.cost), terms.root(outer.cost)
     share = (goal - low) / (high - low) if high > low else 0.5
-    # never quite at an end, and elsewhere after a failure
+    # never quite at an end, and elsewhere after a failure: 0.17 is chosen, the FAILURES + 1 places
+    # that it gives lie apart and spread over half of the bracket
     share = (min(max(share, 0.01), 0.99) + 0.17 * failed) % 1.0
     return inner.q[k] + share * (outer.q[k] - inner.q[k])

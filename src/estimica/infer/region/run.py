@@ -19,7 +19,7 @@ from estimica.estimate.search.run import search
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
 from estimica.infer.region.result import OTHERS, Region
 
-POINTS = 48
+POINTS = 48  # directions, 7.5° apart; chosen: a smooth curve, each costs several searches
 
 
 def region(
@@ -116,9 +116,11 @@ def _rise(freedom: Freedom, places: tuple[int, int], steps: Vector) -> float:
 # Contour: follows the cost from the estimate outwards in many directions to its threshold.
 
 
-FARTHEST = 20.0  # times the ellipse, beyond which a valley counts as open
-CLOSE = 1e-9  # relative, of the distance at which the threshold is met
-TRIES = 40
+#: times the ellipse, beyond which a valley counts as open. Chosen: the ellipse says nothing then,
+#: and where it ends no longer matters
+FARTHEST = 20.0
+CLOSE = 1e-9  # relative, of the distance at which the threshold is met; chosen: no curve shows it
+TRIES = 40  # chosen: a guard; after it the last distance stands
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +231,12 @@ def _next(low: tuple[float, float], high: tuple[float, float]) -> float:
     """The next distance: outwards while all is below, then the secant within the bracket."""
     (a, u), (b, v) = low, high
     if not math.isfinite(b):
-        # √rise grows like the distance: aim a little beyond where it would meet the threshold
+        # √rise grows like the distance: aim a little beyond where it would meet the threshold, but
+        # at most four times as far (chosen: where it hardly rises, the aim means little)
         return float(min(FARTHEST, a * min(max(1.0001 / (1 + u), 1.0001), 4.0)))
     at = a + (b - a) * (-u) / (v - u)
+    # A secant may stay at one end for long: it keeps a thousandth away, unless both ends are within
+    # 5 % of the threshold, where √rise is straight enough to be trusted. Both chosen.
     margin = 1e-3 * (b - a)
     inner = min(max(at, a + margin), b - margin)
     return float(at if abs(v) < 0.05 and abs(u) < 0.05 else inner)

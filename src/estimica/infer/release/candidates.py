@@ -18,8 +18,11 @@ from estimica.infer.release.result import Candidate, SearchEnd, Step
 from estimica.infer.release.search import SearchEnding, alike, best
 from estimica.study.tables.inference import ReleaseTable
 
-RANK = 1e-8  # relative size below which a direction counts as without effect
-SUSPECT = 1e-4  # smallest over largest singular value from which on the rank is looked at closely
+#: relative size below which a direction counts as without effect: √2.2e-16, as its square is used
+RANK = 1e-8
+#: smallest over largest singular value from which on the rank is looked at closely. Chosen: well
+#: above any threshold of a rank; a needless look costs one analysis
+SUSPECT = 1e-4
 
 
 class Weighing:

@@ -209,7 +209,7 @@ def _nearest(step: Step) -> Candidate | None:
 
 
 KINDS = ("reductions", "fit", "residuals")
-WIDE = 50  # ratio of cost reductions from which on their axis is logarithmic
+WIDE = 50  # ratio of cost reductions from which on their axis is logarithmic; chosen by eye
 
 
 def picture(release: Release, kind: str = "reductions", step: int | None = None) -> Curves | Bars:

@@ -12,9 +12,10 @@ from estimica.base.arrays import Vector
 from estimica.infer.covariance.grid import Spacing
 from estimica.infer.residuals.series import Series
 
-TESTED = 20  # lags of the Ljung-Box test
-SHOWN = 40  # lags, where nothing asks for more
-MOST = 2000
+#: lags of the Ljung-Box test. Chosen: more would dilute a short memory, fewer miss a slow one
+TESTED = 20
+SHOWN = 40  # lags, where nothing asks for more: twice those of the test
+MOST = 2000  # lags that are computed; chosen: no curve shows more
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +128,7 @@ def _shift(where: Spacing, jacobian: Vector, metric: Vector, tested: int, pairs:
 
 def _shown(r: Vector, least: int) -> int:
     """As many lags as it takes to see the autocorrelation come down and stay there."""
+    # come down: below what a curve shows; stay: for twice as long again. Both chosen by eye
     low = np.flatnonzero(r <= 0.05)
     fallen = int(low[0]) + 1 if len(low) else len(r)
     return min(len(r), max(least, 3 * fallen))
@@ -136,8 +138,11 @@ def _shown(r: Vector, least: int) -> int:
 # Cross-correlation: how residuals follow an input, after the input's own memory is taken away.
 
 
-BACK, FORTH = 10, 40  # lags that are shown
-ORDER = 10  # of the filter that whitens an input
+#: lags that are shown: those before the input tell of feedback only. Chosen
+BACK, FORTH = 10, 40
+#: of the filter that whitens an input. Chosen: it flattens a few resonances; `cra` of the System
+#: Identification Toolbox has the same
+ORDER = 10
 
 
 @dataclass(frozen=True, eq=False)

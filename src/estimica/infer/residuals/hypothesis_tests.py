@@ -22,8 +22,8 @@ SPREAD = "constant spread"
 OUTLIERS = "outliers (Grubbs)"
 LACK_OF_FIT = "lack of fit (replicates)"  # asked where there are replicates
 ALL = (LEVEL, COLOUR, RUNS, INPUTS, NORMAL, SPREAD, OUTLIERS)
-LEAST = 8  # samples for any test
-COLLINEAR = 1e-8
+LEAST = 8  # samples for any test; chosen: below, none would find anything but the grossest
+COLLINEAR = 1e-8  # relative size of a direction that is rounding: √2.2e-16
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,7 @@ def constant_spread(z: Vector, *against: Vector) -> Test:
     columns = [c - c.mean() for c in against if np.ptp(c) > 0]
     if n < 3 * LEAST or not columns:
         return Test(SPREAD, math.nan, math.nan, "too few samples")
+    # (rank − 3/8)/(n + 1/4): Blom (1958)
     scores = ndtri((rankdata(np.abs(z)) - 0.375) / (n + 0.25))
     scores -= scores.mean()
     X = np.stack(columns, axis=1)
@@ -163,6 +164,7 @@ def spikes(z: Vector) -> Vector:
         return np.zeros(len(z))
     out = np.zeros(len(z))
     out[1:-1] = z[1:-1] - (z[:-2] + z[2:]) / 2
+    # 1.4826 = 1/Φ⁻¹(3/4): the standard deviation of a Gaussian over its median deviation
     size = 1.4826 * float(np.median(np.abs(out - np.median(out))))
     if size == 0:
         return np.zeros(len(z))
@@ -213,8 +215,8 @@ def lack_of_fit(series: Series) -> Test | None:
 
 
 APART = 4.0  # distance of two levels in their own spread; halves of a uniform one are 3.5 apart
-RARE = 0.1  # least share of a level
-PASSES = 200
+RARE = 0.1  # least share of a level; chosen: fewer samples are outliers
+PASSES = 200  # chosen: slow where levels overlap, and these are refused anyway
 
 
 @dataclass(frozen=True)
@@ -238,11 +240,12 @@ def moments(e: Vector) -> tuple[float, float]:
 
 def two_levels(e: Vector) -> TwoLevels | None:
     """Two Gaussians of one width, by expectation maximisation; None where they are one hump."""
+    # in different levels where the rarer one has more than a fifth; passes do the rest
     low, high = float(np.percentile(e, 20)), float(np.percentile(e, 80))
     spread, share = float(e.std()) / 2, 0.5
     if spread == 0:
         return None
-    floor = 1e-3 * spread
+    floor = 1e-3 * spread  # two exact levels have no width; chosen
     for _ in range(PASSES):
         odds = ((e - low) ** 2 - (e - high) ** 2) / (2 * spread**2)
         weight = 1 / (1 + (1 - share) / share * np.exp(np.clip(odds, -500, 500)))
@@ -264,6 +267,7 @@ def two_levels(e: Vector) -> TwoLevels | None:
 def in_words(e: Vector) -> str:
     """The shape of a distribution that is not Gaussian."""
     skewness, kurtosis = moments(e)
+    # of Gaussian samples kurtosis has a variance of 24/n, skewness of 6/n
     size = math.sqrt(24 / max(len(e), 1))
     if kurtosis > 2 * size:
         said = "they have heavier tails than Gaussian noise"

@@ -27,7 +27,9 @@ from estimica.infer.residuals.hypothesis_tests import (
 )
 from estimica.infer.residuals.series import Series
 
-COLOURED_SAMPLES = 24  # independent ones, below which coloured residuals are not asked for shape
+#: independent ones, below which coloured residuals are not asked for shape: as many as the test of
+#: a constant spread needs (3 LEAST)
+COLOURED_SAMPLES = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +141,7 @@ class OutputResiduals:
             return ()
         e = self.series.studentised
         off = e - np.median(e)
+        # 1.4826 = 1/Φ⁻¹(3/4), from a median deviation to a standard deviation
         z = off / (1.4826 * float(np.median(np.abs(off))) or 1.0)
         z = tests.spikes(e) if self.coloured else z
         far = np.abs(z) > float(ndtri(1 - self.level / (2 * self.n)))

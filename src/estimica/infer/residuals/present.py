@@ -268,7 +268,7 @@ def _mark(test: tests.Test, one: OutputResiduals) -> str:
 # --- pictures ------------------------------------------------------------------------------------
 
 
-HEIGHT = 220
+HEIGHT = 220  # pixels of a panel; chosen by eye
 GAUSSIAN = 7  # of the palette
 
 

@@ -18,7 +18,7 @@ from estimica.infer.residuals.result import ResidualAnalysis
 from estimica.infer.residuals.series import series_of
 from estimica.infer.residuals.verdict import errors_in_words, listed
 
-LEVEL = 0.05  # chance of any complaint about white Gaussian residuals
+LEVEL = 0.05  # chance of any complaint about white Gaussian residuals: the customary one
 
 
 def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:
@@ -64,9 +64,10 @@ def _inflation(
 # Colour remark: the one sentence by which a fit says that its standard errors are too small.
 
 
-#: chance of white residuals to be looked at closely, which takes one simulation more
+#: chance of white residuals to be looked at closely, which takes one simulation more. Chosen: the
+#: first look does not know what the fit has taken from the noise, and must miss nothing
 CLOSELY = 0.2
-LAGS = 20  # of the first look; fewer where samples are few
+LAGS = 20  # of the first look, as of the test; fewer where samples are few
 #: samples below which colour is not asked for: a memory cannot be told from the curve's own shape
 LEAST = 20
 

@@ -25,9 +25,14 @@ from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
-ZERO = 1e-6  # value of a tuner, relative to its scale, that is about zero
-NOTHING = 1e-9  # effect of a tuner, relative to the largest, that is rounding
-CLEAR = 3.0  # times what the first model changes, from which on a change is the second's own
+#: value of a tuner, relative to its scale, that is about zero. Chosen: shares of it mean nothing
+ZERO = 1e-6
+#: effect of a tuner, relative to the largest, that is rounding. Chosen: far above it, and far below
+#: any effect that data could show
+NOTHING = 1e-9
+#: times what the first model changes, from which on a change is the second's own. Chosen: along a
+#: direction that is null to first order the first changes a little too, by its curvature
+CLEAR = 3.0
 
 
 def second_model(
@@ -225,6 +230,7 @@ def _ranked(first: _Side, second: _Side) -> Vector:
 
 def _judged(first: _Side, second: _Side, row: Vector, change: float, threshold: float) -> Direction:
     relative = row / np.max(np.abs(row))
+    # as SHARE of null directions: a thousandth of the largest does not move
     relative[np.abs(relative) < 1e-3] = 0.0
     relative *= np.sign(relative[np.argmax(np.abs(relative))])
     steps = [_moved(first, sign * np.log1p(change) * relative) for sign in (1.0, -1.0)]

@@ -13,8 +13,10 @@ from estimica.base.text import short
 from estimica.base.view import Across, Curve, Curves, Panel, Table
 from estimica.infer.sensitivity.result import SensitivityMeasures
 
-CORRELATED = 5.0  # R_i from which on an unknown counts as correlated with others
-MOST_PAIRS = 10
+#: R_i from which on an unknown counts as correlated with others. Chosen: R_i is 1/√(1 − r²) of the
+#: multiple correlation, 0.98 here
+CORRELATED = 5.0
+MOST_PAIRS = 10  # panels: those of five unknowns
 KINDS = ("ellipses",)
 
 

@@ -15,7 +15,9 @@ from estimica.base.result import DONE, Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.identify.accuracy import SHARE
 
-SMALLEST = 1e-12  # relative singular value of a Hessian that counts
+#: relative eigenvalue of a Hessian that counts. Chosen: 1e-6 as a sensitivity, its root; below it,
+#: errors of a simulation decide
+SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,10 @@ from estimica.base.files.read import open_regular
 from estimica.base.suggest import did_you_mean_file
 from estimica.source.cache import cache_folder, is_private
 
-MOST = 8 * 2**30  # bytes that an FMU may unpack to
-IN_MEMORY = 64 << 20  # bytes of an archive that are kept in memory; larger ones go to a file
+#: bytes that an FMU may unpack to. Chosen: room for large tables, and a zip bomb ends there
+MOST = 8 * 2**30
+#: bytes of an archive that are kept in memory; larger ones go to a file. Chosen: any machine has it
+IN_MEMORY = 64 << 20
 _DONE = ".complete"  # holds the hashes of all files
 _BINARIES = "binaries/"
 

@@ -22,7 +22,9 @@ from typing import IO
 from estimica.base.process import python_command, python_environment
 from estimica.simulate.fmu.description import Interface
 
-START_LIMIT = 900.0  # s, to compile the loop where that is still to be done
+#: s, to compile the loop where that is still to be done: half a minute on a usual machine. Chosen:
+#: slow and busy ones come through, and a hung compiler ends
+START_LIMIT = 900.0
 _NOTICE = "estimica: compiling the loop for FMUs (once on this computer, half a minute) ..."
 _ORDER = struct.Struct("<cq")
 _REPLY = struct.Struct("<q")
@@ -71,7 +73,7 @@ class SpawnedChild(Child):
 
     def _ended(self) -> int:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(0.2)
+            return self._process.wait(0.2)  # chosen: it has nothing left to do but to end
         self._process.kill()
         return self._process.wait()
 
@@ -131,6 +133,7 @@ class ForkServer:
             self._control.sendall(order)
         else:
             socket.send_fds(self._control, [order], [descriptor])
+        # chosen: with the loop compiled it has started by then; whoever waits longer is told why
         if not select.select([self._control], [], [], 8.0)[0]:
             print(_NOTICE, file=sys.stderr, flush=True)
             if not select.select([self._control], [], [], START_LIMIT)[0]:
@@ -191,7 +194,7 @@ def serve_forks(descriptor: int) -> socket.socket:
 
 def _reap(pid: int) -> int:
     """The exit code of a child; a moment to end by itself, then by force."""
-    for _ in range(20):
+    for _ in range(20):  # 0.2 s in all, as for a child of its own
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
             return os.waitstatus_to_exitcode(status)

@@ -18,13 +18,23 @@ from estimica.simulate.fmu.experiment import FmuPoint, FmuRun
 from estimica.simulate.fmu.loop import layout as at
 
 STEPS = (6e-6, 1e-4, 1e-3)  # of differences of rates, in sizes of a tuner: eps^(1/3) and longer
-LADDER = tuple(10.0**-k for k in range(1, 7))  # of differences of trajectories
-MIDDLE, SHORT = 1e-4, 1e-6  # of central and of one-sided ones, which smooth FMUs allow
-ONE_SIDED = 1e-5  # relative difference of the two up to which one-sided ones will do
-AGREED = 1e-4  # of directional derivatives with differences, relative; wrong ones are far off
-CLEAR = 1e-6  # agreement that needs no differences with other steps
-FINE = 1e-9  # relative tolerance at which they are compared
-LEAST = 1e-10
+#: of differences of trajectories: an FMU's own solver decides how noisy these are, so that the best
+#: step may lie anywhere
+LADDER = tuple(10.0**-k for k in range(1, 7))
+#: of central and of one-sided ones, which smooth FMUs allow. Chosen: curvature costs the square of
+#: the first, 1e-8, and as much as the second, 1e-6; noise over the step must be less
+MIDDLE, SHORT = 1e-4, 1e-6
+#: relative difference of the two up to which one-sided ones will do. Chosen: a search does not feel
+#: it, and they halve the runs
+ONE_SIDED = 1e-5
+#: of directional derivatives with differences, relative. Chosen: wrong ones are far off, and
+#: differences of FMUs with noise of their own hardly better
+AGREED = 1e-4
+CLEAR = 1e-6  # agreement that needs no differences with other steps; chosen: no chance explains it
+#: relative tolerance at which they are compared. Chosen: a thousandth of CLEAR, so that errors of
+#: the solver are not taken for those of derivatives
+FINE = 1e-9
+LEAST = 1e-10  # error that is told at least: eps^(2/3) of central differences is 4e-11
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,7 @@ def distance(one: Vector, other: Vector) -> Vector:
     off = np.sqrt(np.nansum((one - other) ** 2, axis=0))
     size = np.sqrt(np.nansum(other**2, axis=0))
     whole = np.where(size.max(axis=0) > 0, size.max(axis=0), 1.0)
+    # chosen: of outputs that a tuner hardly moves, beside others, only a thousandth counts
     found: Vector = (off / np.maximum(size, 1e-3 * whole)).max(axis=0, initial=0.0)
     return found
 
@@ -91,6 +102,7 @@ def _best(apart: Sequence[float]) -> tuple[int, float]:
     """
     if not apart:
         return 0, LEAST
+    # errors of curvature of the two longer steps differ a hundredfold; a tenth of that is chosen
     if len(apart) > 1 and apart[0] < 0.1 * apart[1]:
         return 0, apart[0] * (STEPS[0] / STEPS[1]) ** 2
     place = int(np.argmin(apart))

@@ -20,7 +20,8 @@ from estimica.simulate.fmu.library import FmuBinary, FmuLibrary
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.workspace import FmuWorkspace, loop_of
 
-MOST = 64  # experiments that are remembered
+#: experiments that are remembered. Chosen: the cases of a study; a forgotten one is sent again
+MOST = 64
 _SIZE = struct.Struct("<Q")
 
 

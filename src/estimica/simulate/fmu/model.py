@@ -37,7 +37,9 @@ from estimica.simulate.timed_model import experiment_times, finite_number, known
 
 Numbers = Mapping[str, float]
 
-NOTICED = 1e-7  # error of differences above which it counts beside the tolerances
+#: error of differences above which it counts beside the tolerances. Chosen: a tenth of rtol unless
+#: told
+NOTICED = 1e-7
 _KEYS = count(1)
 
 
@@ -385,6 +387,7 @@ def communication_points(
         step = float(width.min() if not variable else np.median(width))
     if not variable:
         return _even(name, stops, step), step
+    # 1e-9: a width that is whole but for rounding takes no step more
     parts = np.maximum(1, np.ceil(width / step - 1e-9)).astype(int)
     first = np.cumsum(parts) - parts
     within = np.arange(parts.sum()) - np.repeat(first, parts)
@@ -395,6 +398,7 @@ def communication_points(
 def _even(name: str, stops: Vector, step: float) -> Vector:
     count = (stops - stops[0]) / step
     whole = np.rint(count)
+    # chosen: stamps in files have six digits or more
     off = np.abs(count - whole) > 1e-6 * np.maximum(1.0, whole)
     if off.any():
         wrong = stops[np.argmax(off)]

@@ -16,10 +16,11 @@ from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun
 from estimica.simulate.fmu.host import MOST, read_message, write_message
 from estimica.simulate.fmu.library import FmuBinary
 
+# all chosen: an FMU that hangs must be given up some day, one that is slow must not
 FIRST_LIMIT = 600.0  # s, while nothing is known about how long the FMU takes
-LEAST_LIMIT = 30.0
-KEPT = 4  # processes that stay warm
-PATIENCE = 100.0  # times the longest run so far
+LEAST_LIMIT = 30.0  # s, however quick it was: the machine may be busy
+KEPT = 4  # processes that stay warm: each holds its FMU in memory
+PATIENCE = 100.0  # times the longest run so far: other parameters may be far stiffer
 
 
 class FmuLostError(Exception):

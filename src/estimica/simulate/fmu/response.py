@@ -272,6 +272,7 @@ class FmuResponse:
 
 
 def _size(value: float, size: float) -> float:
+    # chosen: a start that happens to be near zero does not make steps of differences vanish
     return max(abs(value), 0.01 * size) if value else size
 
 

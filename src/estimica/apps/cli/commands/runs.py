@@ -27,7 +27,7 @@ from estimica.execute.runs.record import RunSummary, StoredRun
 from estimica.execute.runs.store import Store
 from estimica.report.text import printed, sparkline
 
-LISTED = 20
+LISTED = 20  # unless told: a screen of a terminal
 DONE = {"status": "done", "message": ""}
 
 StorePath = Annotated[

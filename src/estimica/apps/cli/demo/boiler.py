@@ -28,6 +28,7 @@ TRUTH = {
 }
 VARIANCES = {"E": 0.5, "P": 10.0}
 UNITS = {"time": "s", "valve": "1", "fuel": "kg/s", "power": "MW", "pressure": "bar"}
+# chosen: a record three times as long as T_D, and inputs held for more than twice T_R
 SAMPLES = 500
 DURATION = 1000.0  # s
 STEPS = 20  # changes of each input

@@ -157,7 +157,7 @@ def _is_foreign(name: str) -> bool:
 
 #: s for which a file must have been left alone: clocks of file systems are coarse
 SETTLED = 2.0
-MOST = 200  # studies that are remembered
+MOST = 200  # studies that are remembered; chosen: those of a large folder, read anew beyond
 
 Signature = tuple[int, int, int, int]
 

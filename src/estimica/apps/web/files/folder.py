@@ -16,9 +16,10 @@ from estimica.base.errors import WebError
 from estimica.base.files.read import open_file
 from estimica.base.visible import visible_line
 
+# all chosen: a list is made while somebody waits, and a folder may be a whole disk
 DEPTH = 6  # folders below the served one that lists look into
 ENTRIES = 20_000  # files and folders that one list looks at
-LISTED = 1_000  # files in one list
+LISTED = 1_000  # files in one list: more cannot be read
 HEAD = 200_000  # bytes of a TOML file in which a table of a study must stand
 MODELS = (".mo", ".bmo", ".fmu", ".py")
 CODE = (".py", ".fmu")  # what would run as a program of this machine
@@ -266,9 +267,9 @@ def _chunks(stream: BinaryIO | Iterable[bytes]) -> Iterable[bytes]:
     return iter(lambda: read(1 << 20), b"") if read else stream
 
 
-LONGEST = 1000  # characters of a name with its folders
+LONGEST = 1000  # characters of a name with its folders: with those of the root within PATH_MAX
 LONGEST_PART = 255  # bytes, what file systems allow
-DEEPEST = 32
+DEEPEST = 32  # folders of a name; chosen: nobody nests as deep
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ESCAPED = re.compile(r"%(2e|2f|5c|00)", re.IGNORECASE)
 _RESERVED = re.compile(

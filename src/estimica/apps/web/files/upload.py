@@ -19,9 +19,12 @@ TEXTS = (
     *(".mo", ".bmo", ".toml", ".json", ".py"),
 )
 BINARIES = (".parquet", ".xlsx", ".mat", ".fmu")
-HEAD = 1024  # bytes that tell what a file is
-MEMBERS = 20_000  # files in one archive
-SWELLING = 10  # how many times larger an archive may be when it is unpacked
+HEAD = 1024  # bytes that tell what a file is: marks of formats stand in the first few
+#: files in one archive. Chosen: an FMU with sources and documentation has thousands
+MEMBERS = 20_000
+#: how many times the upload limit an archive may have when it is unpacked. Chosen: text shrinks by
+#: as much, a zip bomb by thousands
+SWELLING = 10
 PROGRAMS = (
     *(b"\x7fELF", b"\xfe\xed\xfa", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe"),
     b"\xca\xfe\xba\xbe",

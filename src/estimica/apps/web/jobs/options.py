@@ -11,6 +11,7 @@ from enum import Enum
 from estimica.base.errors import WebError
 from estimica.base.suggest import did_you_mean
 
+# chosen: a command line stays far below what systems take, and names of models are long
 LONGEST = 500  # characters of one value
 MOST = 200  # values
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")

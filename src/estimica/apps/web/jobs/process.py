@@ -15,6 +15,7 @@ from pathlib import Path
 from estimica.apps.web.files.containment import SERVED
 from estimica.base.process import python_command, python_environment
 
+# chosen: a traceback is within them, and a job that prints without end fills no memory
 LINES = 200  # of its stderr that are kept
 LONGEST = 2000  # characters of one of them
 WINDOWS = sys.platform == "win32"

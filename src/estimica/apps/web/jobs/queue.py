@@ -20,9 +20,10 @@ from estimica.apps.web.jobs.process import JobProcess, exit_description
 from estimica.base.errors import StoreError, WebError
 from estimica.execute.runs.store import Store
 
-GRACE = 20.0  # s for a command to end in order
-POLL = 0.2  # s between two looks for its run in the store
-KEPT = 200  # jobs that have ended
+#: s for a command to end in order. Chosen: it ends its simulation and writes what it has
+GRACE = 20.0
+POLL = 0.2  # s between two looks for its run in the store; chosen: a page seems to answer at once
+KEPT = 200  # jobs that have ended; chosen: their runs stay in the store anyhow
 INTERRUPTED = (130, -2)  # exit statuses of a command that was stopped before it had a result
 
 Listener = Callable[[Job], None]

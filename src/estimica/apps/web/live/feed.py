@@ -26,7 +26,7 @@ from estimica.execute.runs.record import Status
 from estimica.execute.runs.store import Store
 
 LINGER = 10.0  # s for which a run is followed after its last viewer has gone: a reload comes back
-MOST = 500  # streams at once
+MOST = 500  # streams at once; chosen: below the 1024 open files that a process often may have
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 Key = tuple[Path, str]
@@ -125,12 +125,12 @@ def routes(feed: Feed, folder: PathResolver) -> list[Route]:
     return [Route("/live/{path:path}", live, methods=["GET"])]
 
 
-POLL = 0.5  # s between two looks into the store
-REDRAWN = 1.0  # s between two pictures at least
+POLL = 0.5  # s between two looks into the store; chosen: what an eye takes for live
+REDRAWN = 1.0  # s between two pictures at least; chosen: they are simulated for it
 IDLE = 20  # times the seconds that a picture took: most of the processor is the run's
-HEARTBEAT = 10.0  # s
+HEARTBEAT = 10.0  # s; chosen: proxies close connections that are silent for a minute
 WAKE = 1.0  # s after which a stream looks whether the server still wants it
-LARGEST = 60_000  # bytes of a picture
+LARGEST = 60_000  # bytes of a picture; chosen: sent every second to every viewer
 OVERTAKEN = "G063"
 
 

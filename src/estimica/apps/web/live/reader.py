@@ -12,10 +12,10 @@ from estimica.apps.time_left import TimeLeft
 from estimica.execute.runs.record import RunSummary, Status, StoredIteration, StoredProgress
 from estimica.execute.runs.store import Store
 
-MOST = 400  # iterations that a page is given
-LARGEST = 60_000  # bytes of them
-FEWEST = 20
-DIGITS = 8
+MOST = 400  # iterations that a page is given: about one for two pixels of a curve
+LARGEST = 60_000  # bytes of them; chosen: sent with every change to every viewer
+FEWEST = 20  # of them, however many unknowns there are: a curve still has a shape
+DIGITS = 8  # more than is read, half as many bytes as all
 
 
 @dataclass

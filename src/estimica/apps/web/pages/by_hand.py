@@ -17,8 +17,8 @@ from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
-STEPS = 400  # positions of a slider
-DECADES = 1.0  # to either side of a start value without bounds
+STEPS = 400  # positions of a slider: about one a pixel
+DECADES = 1.0  # to either side of a start value without bounds; chosen: start values are as good
 
 
 async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:

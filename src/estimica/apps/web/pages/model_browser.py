@@ -19,7 +19,7 @@ from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
-MOST = 300  # lines drawn at once; more are found by searching
+MOST = 300  # lines drawn at once; more are found by searching. Chosen: each has many elements
 KINDS = {
     "all": "All",
     "parameter": "Parameters",

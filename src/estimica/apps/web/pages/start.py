@@ -14,7 +14,7 @@ from estimica.apps.web.session.workbench import Workbench
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
 
-LONGEST = 48  # characters of a model's name on a card
+LONGEST = 48  # characters of a model's name on a card: one line of it
 
 
 def register(workbench: Workbench) -> None:

@@ -17,7 +17,7 @@ from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 from estimica.study.form.tables import Form
 
-MOST = 50  # lines drawn at first
+MOST = 50  # lines drawn at first; chosen: each has several fields to be built
 FIELDS = ("start", "min", "max", "scale")  # where the team's forms show them
 
 

@@ -195,7 +195,7 @@ def _line(desk: StudySession, item: Item, active: bool) -> None:
             ui.label(item.count).classes("count")
 
 
-MOST = 40  # tuners or cases in the tree
+MOST = 40  # tuners or cases in the tree; chosen: a screen or two, their pages have all
 #: tables that commands read, in the order in which an engineer meets them
 COMMAND_TABLES = {
     "release": "Release",

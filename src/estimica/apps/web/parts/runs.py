@@ -22,7 +22,7 @@ from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
-SHOWN = 25
+SHOWN = 25  # runs; chosen: a screen
 NUMBERS = ("cost", "took")
 
 

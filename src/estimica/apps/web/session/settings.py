@@ -13,7 +13,7 @@ from estimica.base.errors import WebError
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 ANYWHERE = ("0.0.0.0", "::", "")
 MEGABYTE = 1_000_000
-SHORTEST = 16  # characters of a token that nobody guesses
+SHORTEST = 16  # characters of a token that nobody guesses: 96 bits where they are random
 
 
 def is_loopback(host: str) -> bool:

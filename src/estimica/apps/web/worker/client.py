@@ -17,10 +17,12 @@ from estimica.base.errors import EstimicaError, WebError
 from estimica.base.process import python_command, python_environment
 from estimica.base.suggest import did_you_mean
 
+# all chosen: a process holds a loaded model, which costs memory to keep and seconds to load again
 IDLE = 600.0  # s after which a process that nobody asks is ended
 ALIVE = 4  # processes at most
 LOOK = 30.0  # s between two looks for idle ones
-PATIENCE = {"model": 180, "check": 300, "propose": 300, "match": 180, "export": 300}  # s
+# s: what translates a model or simulates all cases may take minutes
+PATIENCE = {"model": 180, "check": 300, "propose": 300, "match": 180, "export": 300}
 SHORT = 60  # s, for all others
 #: asked so often that only the newest question counts
 RESTLESS = ("by_hand",)

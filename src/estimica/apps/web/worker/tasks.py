@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from estimica.study.study import Study
 
 Answer = dict[str, Any]
+# chosen: a figure is sent and drawn at once, and curves keep their shape
 CURVES = 4000  # points of all curves of a figure together
 FEWEST = 60  # of one of them
 DRAWN = 12  # columns of a file

@@ -33,12 +33,15 @@ from estimica.experiment.free_input.problem.plan import Plan
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.response import Response
 
+#: over the whole record. Chosen: each is a node of a graph with its derivatives, held in memory
 MOST_STEPS = 40_000
-MOST_EXPLICIT = 32  # Runge-Kutta steps between two nodes above which a model is taken as stiff
+#: Runge-Kutta steps between two nodes above which a model is taken as stiff. Chosen: fewer implicit
+#: ones are as exact then, though each costs more
+MOST_EXPLICIT = 32
 #: relative error of sensitivities that steps may leave: a standard error is read to two digits, and
 #: all that is told is computed by the engine
 TRUSTED = 2e-4
-ORDER = {False: 4, True: 5}
+ORDER = {False: 4, True: 5}  # of Runge and Kutta's steps, and of Radau's with three points
 
 
 def obstacle(model: ModelicaModel) -> str:

@@ -16,8 +16,11 @@ from estimica.experiment.free_input.problem.plan import Plan
 from estimica.simulate.function.call import FunctionCall, Symbols, double_precision
 from estimica.simulate.function.model import FunctionModel
 
-LARGE = 5_000  # samples above which symbols of every one are not a gain
-AGREED = 1e-6  # of sensitivities with those of the model itself, relative
+#: samples above which symbols of every one are not a gain. Chosen: a graph grows with each
+LARGE = 5_000
+#: of sensitivities with those of the model itself, relative. Chosen: both are exact to rounding,
+#: and those of another formula are far off
+AGREED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ from estimica.base.arrays import Vector
 from estimica.estimate.collocation.elements import Radau
 from estimica.simulate.response import Response
 
-DEGREE = 3
+DEGREE = 3  # of Radau IIA, order 5: the usual choice for stiff equations (Hairer and Wanner 1996)
+# to rounding, since derivatives are taken of the solution; thirty rounds are chosen as a guard
 NEWTON = {"error_on_fail": False, "abstol": 1e-12, "abstolStep": 1e-12, "max_iter": 30}
 
 

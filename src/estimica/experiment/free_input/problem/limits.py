@@ -15,7 +15,8 @@ from estimica.base.suggest import did_you_mean
 from estimica.experiment.free_input.problem.plan import Plan, nodes
 from estimica.study.tables.input_design import InputDesignTable
 
-KEPT = 1e-6  # of a range, by which a limit may be passed: rounding
+#: of a range, by which a limit may be passed: rounding and IPOPT's 1e-8, with a wide margin
+KEPT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ from estimica.compiled.model.interface import Evaluation, Model
 from estimica.experiment.design.problem import DesignProblem
 from estimica.simulate.function.model import FunctionModel
 
-JUST_BEFORE = 1e-7  # of the distance of two nodes
+#: of the distance of two nodes: before a jump of the input, far above rounding of times. Chosen
+JUST_BEFORE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ from estimica.experiment.free_input.problem.limits import Limits
 from estimica.experiment.free_input.problem.plan import Information, Plan
 
 OnIteration = Callable[[int, float], None]
-INSIDE = 1e-7  # by which limits are kept more strictly than asked, against rounding
+#: by which limits are kept more strictly than asked: above IPOPT's 1e-8, below KEPT
+INSIDE = 1e-7
 
 #: Exact gradients, no Hessian: the criterion has third derivatives of the model in it. The history
 #: of L-BFGS is 20 where IPOPT takes 6: pieces of input are many and act alike, and a step of the

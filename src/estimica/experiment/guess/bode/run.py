@@ -12,10 +12,14 @@ from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.result import Outcome, Result
 
-FEWEST = 4
-CORNERS = 400  # tried, from a decade below the lowest to a decade above the highest frequency
-MOST_DELAYS = 20_000
-MOST_TURNS = 1.5  # of the phase at the lowest frequency, which a delay may explain
+FEWEST = 4  # frequencies: one more than gain, time constant and delay
+#: tried, from a decade below the lowest to a decade above the highest frequency. Chosen: dozens a
+#: decade bracket the best
+CORNERS = 400
+MOST_DELAYS = 20_000  # tried; chosen: each is a sum over all frequencies
+#: of the phase at the lowest frequency, which a delay may explain. Chosen: a longer one would have
+#: been measured at lower frequencies
+MOST_TURNS = 1.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +130,7 @@ def _delay(w: Vector, rest: Complex) -> tuple[float, float]:
     """
     from scipy.optimize import minimize_scalar
 
-    step = np.pi / (8 * w[-1])
+    step = np.pi / (8 * w[-1])  # a sixteenth of a turn at the highest: no peak lies between
     count = int(min(MOST_TURNS * 2 * np.pi / w[0] / step, MOST_DELAYS)) + 1
     tried = step * np.arange(count)
     turned = np.array([np.sum(rest * np.exp(1j * w * T)).real for T in tried])

@@ -22,8 +22,10 @@ from estimica.experiment.guess.quantities import (
     starts,
 )
 
-CLOSE = 0.02  # of the gain: how far the response may be from that of a first order
-FREQUENCIES = np.geomspace(0.05, 20, 25)  # over the corner
+#: of the gain: how far the response may be from that of a first order. Chosen: a wrong meaning of a
+#: parameter is off by far more
+CLOSE = 0.02
+FREQUENCIES = np.geomspace(0.05, 20, 25)  # over the corner; chosen: flat, bent and falling parts
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from estimica.experiment.guess.step.record import FEWEST, StepRecord
 
 AT_TAU = 1 - np.exp(-1.0)  # 63.2 %
 AT_THIRD = 1 - np.exp(-1 / 3)  # 28.3 %
-LONGEST = 12.0  # the transient is looked at for so many times its rise
+#: the transient is looked at for so many times its rise. Chosen: a first order has come to e⁻¹² by
+#: then, and what follows would only widen the smoothing
+LONGEST = 12.0
 #: of the rise, where a tangent may touch: n equal lags are steepest at 0.26 (n = 2) to 0.5 (n → ∞)
 MIDDLE = (0.2, 0.6)
 #: of the rise, from which on it may be a second order. Chosen: a damping of 0.71; less overshoot
@@ -106,7 +108,7 @@ def _between(curve: Transient, k: int, level: float) -> float:
 def by_two_points(curve: Transient) -> FirstOrder:
     """63 %: an exponential passes 28 % and 63 % two thirds of its time constant apart."""
     early, late = crossing(curve, AT_THIRD), crossing(curve, AT_TAU)
-    tau = 1.5 * (late - early)
+    tau = 1.5 * (late - early)  # 1/(1 − 1/3)
     if tau >= late or tau <= 0:
         return FirstOrder(late, 0.0)
     return FirstOrder(tau, late - tau)

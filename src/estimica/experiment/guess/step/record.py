@@ -10,6 +10,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.data.table import Data
 
+# all chosen: what an eye would call a step
 JUMP = 0.3  # of the range of the input, from which on a change is a jump
 STEADY = 0.1  # of the jump: how much the input may vary before and after it
 FEWEST = 8  # samples of the output after a step

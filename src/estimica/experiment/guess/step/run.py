@@ -25,7 +25,7 @@ from estimica.experiment.guess.step.construction import (
 from estimica.experiment.guess.step.levels import StepLevels, step_levels
 from estimica.experiment.guess.step.record import StepRecord, step_record
 
-STILL = 0.02  # of its range, how much another input may move meanwhile
+STILL = 0.02  # of its range, how much another input may move meanwhile; chosen: its noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)

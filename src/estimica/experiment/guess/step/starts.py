@@ -27,9 +27,12 @@ from estimica.experiment.guess.quantities import (
 )
 from estimica.experiment.guess.step.run import FirstGuess
 
-CLOSE = 0.02  # of the rise: how far the answer may be from the exponential
-SAMPLES = 600
-REST, ANSWER = 12.0, 15.0  # time constants before and after the step
+#: of the rise: how far the answer may be from the exponential. Chosen: a wrong meaning of a
+#: parameter is off by far more
+CLOSE = 0.02
+SAMPLES = 600  # 22 for each time constant
+#: time constants before and after the step: e⁻¹² of the start, and 3e-7 of the answer, are left
+REST, ANSWER = 12.0, 15.0
 
 
 @dataclass(frozen=True)

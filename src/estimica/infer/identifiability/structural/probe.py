@@ -26,14 +26,22 @@ from estimica.infer.identifiability.structural.series import Dual
 from estimica.infer.identifiability.structural.taylor import Experiment, TaylorModel
 from estimica.simulate.modelica.model import ModelicaModel
 
-DIGITS = 100  # at least; more where the series are long
+#: at least. Chosen: a third of them for what counts, a third for rounding, and nothing may lie in
+#: the third between; where something does, they are doubled
+DIGITS = 100
+#: where the series are long. Chosen: each order loses some by differences and by its size
 DIGITS_A_ORDER = 4
 #: times that digits are doubled: the Akt model of Fujita et al. (2010), parameters from 1e-8 to
 #: 1e8, needs one (shares of 1e-57 count, rounding is at 1e-84 with 120 digits)
 MOST_DOUBLED = 3
-NEW_BY_LINKS = Decimal("1e-11")  # where tuners go through formulas in double precision
-STALLED = 5  # orders in a row that bring nothing new, at least, before the series ends
-LONGEST = 10.0  # seconds for one series
+#: where tuners go through formulas in double precision: rounding, 2.2e-16, and what elimination
+#: makes of it. Chosen
+NEW_BY_LINKS = Decimal("1e-11")
+#: orders in a row that bring nothing new, at least, before the series ends; with more states, one
+#: for each: an effect may have to pass through all of them. Chosen for models of few states
+STALLED = 5
+#: seconds for one series. Chosen: simulation takes over, which is quick but not exact
+LONGEST = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +260,7 @@ def _is_clear(elimination: Elimination, digits: int) -> bool:
 
 def _is_plain(predictor: Predictor) -> bool:
     """Whether parameters are tuners, though perhaps several follow one."""
+    # at any value that is not 0 or 1: slopes of formulas would be taken for plain ones there
     _, chain = predictor.links.at(np.full(len(predictor.places.tuners), 1.2345))
     return bool(np.isin(chain, (0.0, 1.0)).all())
 

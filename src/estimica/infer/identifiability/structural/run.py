@@ -33,15 +33,18 @@ from estimica.infer.identifiability.structural.taylor import NoSeriesError
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.study import Study
 
-POINTS = 3  # random points of each spread; the largest rank is the generic one
-PLACES = 5  # along the null directions
+#: random points of each spread; the largest rank is the generic one. Chosen: almost every point has
+#: it, the others are against one where an effect happens to be saturated
+POINTS = 3
+PLACES = 5  # along the null directions; chosen: a formula that holds at all of them is the law
 #: Of the random points, relative; doubled after every three that leave something open numerically:
 #: where an effect is saturated at the estimate, it is seen elsewhere.
 SPREAD = 0.25
 TRIES = 12  # points, up to a spread of two: a factor of seven either way
-MOST_CANDIDATES = 12  # further variables that are tried as outputs
+MOST_CANDIDATES = 12  # further variables that are tried as outputs; chosen: each is one more probe
 TRACE = 1e-15  # relative share below which no measurement would show what is determined
-PATIENCE = 20.0  # seconds for trying them, and for points that leave something open
+#: seconds for trying them, and for points that leave something open. Chosen: what one waits for
+PATIENCE = 20.0
 EXACT_SHARE = 1e-5  # of an unknown in an exact null direction; float rounding is far below
 NUMERICAL = "numerically, near these values"
 #: error of null directions, relative: that of a float where they are exact, else as measured
@@ -152,6 +155,7 @@ def judge(setup: Setup, objective: ResidualFunction, values: Vector, seed: int =
     labels = [u.label for u in objective.unknowns.items]
     places = [NullSpaceSample(best.values, best.null), *_along(probe, objective, best, random)]
     exact = best.method == SeriesProbe.method
+    # a null direction is off by about dropped/kept; thirty times as much is chosen, to be safe
     error = BEST_DIRECTION if exact else 30 * best.dropped / best.kept
     tolerance = float(np.clip(error, BEST_DIRECTION, WORST_DIRECTION))
     starts = tuple(u.kind == "start" for u in objective.unknowns.items)

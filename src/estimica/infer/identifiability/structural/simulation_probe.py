@@ -20,14 +20,17 @@ from estimica.infer.identifiability.structural.probe import Probe, ProbeResult, 
 from estimica.simulate.engine.options import Options
 
 SAMPLES = 400  # of a case, or frequencies: chosen, far more than any model here has unknowns
-BEYOND = 100.0  # factor by which frequencies reach further than the data
+#: factor by which frequencies reach further than the data. Chosen: what better data could have
+BEYOND = 100.0
 #: A direction is seen where its effect is more than so many times the error of its effect. The
 #: error is that direction's own, not the largest of all: along exact symmetries the integrator errs
 #: by rounding only (effects of 1e-16 and errors of 1e-15 in five published models at 16 points
 #: each), while single sensitivities are off by 1e-7 where the model is stiff.
 SEEN = 3.0
-ROUNDING = 1e-12  # effect that summed rounding errors may have
-PIECES = 40  # of a random input
+#: effect that summed rounding errors may have: 2.2e-16 times some thousand samples and steps
+ROUNDING = 1e-12
+#: of a random input. Chosen: ten samples each, so that fast and slow answers are both seen
+PIECES = 40
 
 
 class SimulationProbe(Probe):
@@ -48,6 +51,7 @@ class SimulationProbe(Probe):
         are known to be determined.
         """
         seed = int(random.integers(2**31))
+        # chosen: close to the finest in double precision, and one that is clearly coarser
         fine, coarse = (
             self._jacobian(values, np.random.default_rng(seed), rtol) for rtol in (1e-11, 1e-9)
         )

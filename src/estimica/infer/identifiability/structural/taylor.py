@@ -16,6 +16,8 @@ from estimica.flat.expression import Expression
 from estimica.infer.identifiability.structural.series import ONE, ZERO, Dual, Loop, Node, Series
 from estimica.structure.sorted_system import Assignment, Block, SortedSystem
 
+#: largest exponent that is written as products, which hold at a base of zero too; the series of a
+#: power divides by its base. Chosen: each product costs as much as the power itself
 LEAF, MOST_POWER = "leaf", 12
 
 

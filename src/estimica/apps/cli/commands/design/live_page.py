@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from estimica.optimise.optimum.run import DesignProgress
     from estimica.study.study import Study
 
-EVERY = 5.0  # s between two states of the page
+EVERY = 5.0  # s between two states of the page; chosen: it loads anew each time
 RELOAD = f'<meta http-equiv="refresh" content="{EVERY:.0f}">'
 
 

@@ -157,7 +157,7 @@ _PARTS = (
         "of the parameter, in the unit of the output.",
     ),
 )
-MOST_NAMED = 12
+MOST_NAMED = 12  # in a sentence; chosen: two lines of a terminal
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from estimica.simulate.modelica.model import ModelicaModel
 
 TABLES = ("parameters", "inputs", "outputs", "states", "variables")
-FOLDED = 6  # an array with more elements than this takes one line
+FOLDED = 6  # an array with more elements than this takes one line; chosen: a 2×3 matrix is shown
 
 Row = tuple[str, dict[str, object]]
 
