@@ -11,7 +11,9 @@ from estimica.simulate.engine.units import engine_function, reals_at
 from estimica.simulate.fmu.loop import layout as at
 
 Vector = Any
-SMALL = 4096  # bytes of the memory for flags; integers and booleans stand behind
+#: bytes of the memory for flags, a few dozen, of which a page is kept; integers and booleans stand
+#: behind. The workspace has as many
+SMALL = 4096
 
 
 @engine_function

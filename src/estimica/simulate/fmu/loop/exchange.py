@@ -82,6 +82,7 @@ def enter_piece(iw: Vector, rw: Vector, piece: int) -> bool:
             old = (piece - 1) * nu + i
             reached = values[old] + slopes[old] * (t - reals_at(iw[at.STARTS])[piece - 1])
             new = values[piece * nu + i]
+            # 1e-13: rounding of a straight piece that ends where the next begins
             if i >= reals or abs(new - reached) > 1e-13 * max(abs(new), abs(reached)):
                 jump = jump or new != reached
     iw[at.PIECE] = piece
@@ -115,6 +116,7 @@ def arrive(iw: Vector, rw: Vector, cause: int, asked: bool) -> int:
             if found:
                 return found
     if cause >= 0 or asked or timed or jump:
+        # chosen: CROWDED events within 2e-7 of the record are no progress
         near = t - rw[clock + at.EVENT_BEFORE] <= 1e-9 * rw[iw[at.O_SETTING] + at.SPAN]
         iw[at.ZENO] = iw[at.ZENO] + 1 if near else 0
         rw[clock + at.EVENT_BEFORE] = t
@@ -152,6 +154,7 @@ def look_for_stiffness(iw: Vector, rw: Vector, stop: float) -> bool:
         return False
     if 2 * iw[at.SINCE] > iw[at.MAX_STEPS]:
         return True
+    # 2.5 and ten steps: as in the engine's loop
     if explicit_stiffness(iw, rw, rw[clock + at.TAKEN]) > 2.5:
         iw[at.STIFF_COUNT] += 1
     else:
@@ -194,6 +197,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
         found = take_step(iw, rw, stop)
         if found == at.STEP_TOO_SMALL and iw[at.METHOD] == at.AUTOMATIC and not iw[at.STIFF]:
             switch_to_stiff(iw, rw)
+            # chosen: what the explicit method came down to says nothing about the stiff one
             rw[clock + at.NEXT_STEP] = 1e-6 * (stop - rw[clock + at.NOW])
             continue
         if found:

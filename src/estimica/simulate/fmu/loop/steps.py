@@ -36,7 +36,7 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
     order = 0.25 if iw[at.STIFF] else 0.2
     while True:
         step, arrival = min(h, rw[setting + at.MAX_STEP]), stop
-        if t + 1.01 * step >= stop:
+        if t + 1.01 * step >= stop:  # as DOPRI5: no tiny rest is left for a step of its own
             step = stop - t
         else:
             arrival = t + step
@@ -58,12 +58,14 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
             h = step * 0.25  # chosen: an FMU that discards a step says nothing about a better one
         if iw[at.STIFF] and found and iw[at.FRESH] == 0:
             iw[at.JACOBIAN_AGE] = 1
+        # chosen: a few roundings of time; at t = 0, which has none, below any step in earnest
         if h < max(16.0 * EPS * abs(t), 1e-20 * rw[setting + at.SPAN]):
             if found and iw[at.R_STATUS]:
                 return found
             return at.STEP_TOO_SMALL if found or np.isfinite(error) else at.NOT_FINITE
     iw[at.STEPS] += 1
     iw[at.STIFF_STEPS] += iw[at.STIFF]
+    # 1e-10: GROW bounds what so small an error allows; it only must not be zero
     growth = SAFETY * max(error, 1e-10) ** (-PRESENT * order)
     growth *= rw[clock + at.LAST_ERROR] ** (BEFORE * order)
     rw[clock + at.LAST_ERROR] = max(error, CAUTIOUS)
@@ -105,7 +107,9 @@ def stop_at_event(iw: Vector, rw: Vector) -> int:
     least = 8.0 * EPS * max(abs(t), h)  # time must go on, also where it happens at once
     cause, shorter = changed(iw, rw, z0, z1), max(theta * h, least)
     nudge, last, before, known = 0.25 * least, 0.0, 0.0, False
-    for turn in range(40):  # the end of a step is more exact than a point within it
+    # the end of a step is more exact than a point within it: six secants from where search has
+    # it, then nudges that are doubled until it is crossed (both numbers chosen)
+    for turn in range(40):
         if trial(iw, rw, t, shorter) or indicators(iw, rw, 0, t + shorter, iw[at.O_W1], z1):
             return -2
         value = rw[z1 + cause]
@@ -136,6 +140,7 @@ def first_step(iw: Vector, rw: Vector) -> float:
         weight = rw[iw[at.O_ATOL] + i] + rw[setting + at.RTOL] * abs(rw[iw[at.O_W0] + i])
         x_size += (rw[iw[at.O_W0] + i] / weight) ** 2
         k_size += (rw[iw[at.O_K1] + i] / weight) ** 2
+    # 1e-10 and 0.01: as HINIT of Hairer's DOPRI5
     if x_size > 1e-10 and k_size > 1e-10:
         h = min(h, 0.01 * np.sqrt(x_size / k_size))
     return max(h, 1e-12 * rw[setting + at.SPAN])

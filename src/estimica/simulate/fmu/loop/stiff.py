@@ -18,6 +18,7 @@ from estimica.simulate.fmu.loop.explicit import NOISE
 
 Vector = Any
 
+# the tableau, its error estimate (weights less embedded weights) and nodes, as printed there
 G = 0.25
 A31, A32 = 8611 / 62500, -1743 / 31250
 A41, A42, A43 = 5012029 / 34652500, -654441 / 2922500, 174375 / 388108
@@ -179,12 +180,13 @@ def solve_column(
             rw[d + i] = rw[known + e] + h * G * rw[k + e] - rw[s + e]
         solve(iw, rw, d)
         size = size_of(iw, rw, d, column)
-        if not size < 1e100:
+        if not size < 1e100:  # not a number, or on its way there
             return at.DISCARDED
         for i in range(n):
             rw[s + first + i] += rw[d + i]
         if turn:
             rate = size / before if before > 0.0 else 0.0
+            # chosen: below a hundredth of the tolerance it may be noise, which does not shrink
             if rate > SLOW and size > 0.01:
                 return at.DISCARDED
         left = size * rate / (1.0 - rate) if rate < SLOW else size
