@@ -38,8 +38,10 @@ HEAD = """\
 KINDS: Mapping[str, type[EstimicaError]] = {
     "C": errors.CaseError,
     "D": errors.DataError,
+    "M": errors.ModelError,
     "P": errors.ReportError,
     "Q": errors.StudyError,
+    "S": errors.SourceError,
     "T": errors.TunerError,
 }
 

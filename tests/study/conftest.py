@@ -3,79 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-TANK = """
-model Tank "A tank that is filled and drains"
-  parameter Real a(unit = "1/s", min = 0, max = 10, nominal = 1) = 0.5 "Outflow rate";
-  parameter Real b(unit = "1") = 2 "Gain of the pump";
-  parameter Real idle = 1 "Nothing follows from it";
-  parameter Real twice = 2*b "Follows from b";
-  parameter Integer n = 2 "Number of copies";
-  final parameter Real g = 9.81 "Gravity";
-  constant Real c = 3 "A constant";
-  parameter Real w[2] = {1, 0} "Weights";
-  input Real u(unit = "A") "Current of the pump";
-  output Real y(unit = "m") "Level";
-  output Real T(unit = "K") "Temperature";
-  Real x(unit = "m", start = 1, fixed = true) "Level";
-  Real z(start = 0, fixed = true) "What leaves";
-  Real copies[n];
-equation
-  der(x) = -a*x + b*u;
-  der(z) = a*x;
-  y = w[1]*x + w[2];
-  T = 300 + x;
-  copies = fill(x, n);
-end Tank;
-"""
-
-STUDY = """
-[model]
-source = "Tank.mo"
-
-[tune]
-a = { start = 0.4, min = 0, max = 5 }
-b = 1.5
-
-[[case]]
-name = "run 1"
-data = "run1.csv"
-inputs = { u = "current" }
-outputs = { y = "level" }
-free_start = ["x"]
-"""
+from tests.study.tank import write_study, write_tank
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with Tank.mo and run1.csv (t, current, level, temp [degC], other)."""
-    (tmp_path / "Tank.mo").write_text(TANK, encoding="utf-8")
-    t = np.arange(0.0, 10.5, 0.5)
-    u = np.where(t < 5, 1.0, 0.0)
-    x = np.where(t < 5, 4 - 3 * np.exp(-0.5 * t), (4 - 3 * np.exp(-2.5)) * np.exp(-0.5 * (t - 5)))
-    rows = [
-        f"{a:g},{b:g},{c:.6f},{27 + c:.6f},{k}"
-        for k, (a, b, c) in enumerate(zip(t, u, x, strict=True))
-    ]
-    header = "t [s],current [A],level [m],temp [degC],other"
-    (tmp_path / "run1.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    write_tank(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def study(folder: Path) -> Callable[..., Path]:
     """Writes a study of the tank with some texts replaced, and says where."""
-
-    def write(*changes: tuple[str, str], text: str = STUDY) -> Path:
-        for old, new in changes:
-            assert old in text, old
-            text = text.replace(old, new)
-        path = folder / "study.toml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
+    return partial(write_study, folder)

@@ -102,14 +102,6 @@ def test_a_number_beyond_its_limit_is_told(name: str, number: int) -> None:
         assert "it must be at most" in told or "too large" in told
 
 
-def test_so_many_tuners_and_cases_are_told() -> None:
-    tuners = {f"a{k}": 1 for k in range(counts.TUNERS + 1)}
-    cases = [{"name": f"c{k}"} for k in range(counts.CASES + 1)]
-    told = "; ".join(p.text for p in examine_tables({"tune": tuners, "case": cases}))
-    assert "[tune]: has 10001 entries, at most 10000 are read" in told
-    assert "[case]: has 10001 entries, at most 10000 are read" in told
-
-
 def _options() -> Iterator[tuple[str, Any]]:
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
         for option in command.params:

@@ -9,7 +9,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from estimica.base.errors import StudyError
 from estimica.study.file.edit import value_at, with_value
 from estimica.study.file.located import located_problems
 from estimica.study.form.tables import Field, Form, every_field, form_of, option_for
@@ -78,14 +77,6 @@ def test_every_field_of_a_type_is_a_field_of_its_form(cls: type, pattern: Patter
 def test_a_form_of_a_place_is_that_of_its_pattern() -> None:
     assert form_of(("case", 3, "inputs", "n.v")) == form_of(("case", "*", "inputs", "*"))
     assert form_of(("tune", "T_D")).title == "Tuner"
-    with pytest.raises(
-        StudyError, match=r"Q080: there is no 'tunes' in a study file; did you mean 'tune'\?"
-    ):
-        form_of(("tunes",))
-    with pytest.raises(
-        StudyError, match="Q080: there is no field 'strat' in 'Tuner'; did you mean 'start'"
-    ):
-        form_of(("tune", "*")).field("strat")
 
 
 # --- kinds ---------------------------------------------------------------------------------------

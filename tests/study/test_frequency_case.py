@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.study.frequency_data import PARTS, G, case
 
 import estimica as es
-from estimica.base.errors import CaseError, EstimicaError
+from estimica.base.errors import EstimicaError
 from estimica.study.check.run import check, check_file
 from estimica.study.draft.columns import Table
 from estimica.study.draft.run import draft
 from estimica.study.record.samples import record
 from estimica.study.tables.schema import study_schema
-
-FREQUENCY = np.array([100.0, 1.0, 10.0])
-G = 1 / (1 + 1j * FREQUENCY)
-DATA = {"f": FREQUENCY, "G": G, "t": [1.0, 2.0, 3.0], "minus": [1.0, -1.0, 1.0]}
-PARTS = {"real": "Re(G)", "imag": "Im(G)"}
-
-
-def case(**given: Any) -> es.Case:
-    return es.Case("a", DATA, **({"frequency": "f", "outputs": {"y": PARTS}} | given))
 
 
 def test_samples_are_real_and_imaginary_parts_in_rising_order_of_the_frequency() -> None:
@@ -52,11 +42,6 @@ def test_units_of_the_frequency_are_converted(tmp_path: Path) -> None:
     parts = {"y": {"real": "re", "imag": "im"}}
     found = record(es.Case("a", path, frequency="f", outputs=parts), inputs=["u"])
     assert found.outputs[0].time.tolist() == [1000, 1000, 2000, 2000]
-    path.write_text("w [rad/s],re,im\n1,1,0\n2,1,0\n")
-    with pytest.raises(
-        EstimicaError, match=r"is in rad/s, not in Hz; write angular_frequency = \"w\""
-    ):
-        record(es.Case("a", path, frequency="w", outputs=parts))
 
 
 @pytest.mark.parametrize(
@@ -83,103 +68,13 @@ def test_each_unit_of_a_frequency_becomes_rad_per_second(
     assert found.transfer.omega == pytest.approx([omega, 2 * omega], rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("unit", "key", "message"),
-    [
-        ("kHz", "angular_frequency", 'is in kHz, not in rad/s; write frequency = "f"'),
-        ("rev/s", "angular_frequency", 'is in rev/s, not in rad/s; write frequency = "f"'),
-        ("deg/s", "frequency", 'is in deg/s, not in Hz; write angular_frequency = "f"'),
-        ("1/s", "frequency", 'is in 1/s, not in Hz; write angular_frequency = "f"'),
-        ("khz", "frequency", "is in khz, which is not a unit known here"),
-        ("bar", "frequency", "is in bar, which is not a frequency"),
-    ],
-)
-def test_a_frequency_in_another_unit_is_refused(
-    tmp_path: Path, unit: str, key: str, message: str
-) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"f [{unit}],re,im\n1,1,0\n2,1,0\n")
-    parts = {"y": {"real": "re", "imag": "im"}}
-    with pytest.raises(EstimicaError, match=re.escape(message)):
-        record(es.Case("a", path, outputs=parts, **{key: "f"}), inputs=["u"])
-
-
 def test_a_transfer_can_be_named_by_its_key() -> None:
     found = record(case(outputs={"y/u2": "G", "y/u1": PARTS}), inputs=["u1", "u2"])
     assert [m.name for m in found.outputs] == ["y/u2", "y/u1"]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"outputs": {"y": {"real": "Re(G)"}}}, "'imag' is missing beside real"),
-        ({"outputs": {"y": {"phase": "Re(G)"}}}, "'magnitude' is missing beside phase"),
-        (
-            {"outputs": {"y": {**PARTS, "phase": "f"}}},
-            "give either real and imag, or magnitude and phase",
-        ),
-        (
-            {"outputs": {"y": {"magnitude": "f", "phase": "f", "imag_scale": -1}}},
-            "imag_scale is for real and imag",
-        ),
-        ({"outputs": {"y": {"column": "f"}}}, 'write y = { real = "…", imag = "…" }'),
-        ({"outputs": {"y": {"reel": "f", "imag": "f"}}}, "unknown key 'reel'; did you mean 'real'"),
-        ({"angular_frequency": "f"}, "give frequency (Hz) or angular_frequency (rad/s), not both"),
-        ({"time": "t"}, "time has no meaning in a frequency response"),
-        ({"begin": 0.0}, "begin has no meaning in a frequency response"),
-        ({"inputs": {"u": "t"}}, "inputs are numbers, the operating point; write u = 0.0"),
-        ({"free_start": ["x"]}, "the steady state does not depend on start values"),
-        ({"frequency": None}, 'as in frequency = "f" (Hz) or angular_frequency = "w" (rad/s)'),
-        (
-            {"frequency": None, "outputs": {"y": "t"}, "operating_point": "start"},
-            "operating_point needs a frequency response",
-        ),
-        ({"operating_point": "rest"}, "'rest' is none of"),
-    ],
-)
-def test_what_cannot_stand_in_a_frequency_case_is_told(given: Any, message: str) -> None:
-    with pytest.raises(CaseError) as caught:
-        case(**given)
-    assert message in caught.value.message
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"frequency": "minus"}, "frequency 'minus' of table is -1 in row 2"),
-        ({"frequency": "freq"}, "no column 'freq'"),
-        (
-            {"outputs": {"y": "t"}},
-            "column 't' of table holds no complex numbers; write both parts, as in { real = \"t\"",
-        ),
-        (
-            {"outputs": {"y": {**PARTS, "weighting": "relativ"}}},
-            "weighting 'relativ' is not a column; did you mean 'relative'?",
-        ),
-        ({"outputs": {"y": {"real": "Re(H)", "imag": "f"}}}, "no column 'Re(H)' in table"),
-        ({"outputs": {"y": {**PARTS, "input": "v"}}}, "the model has no input 'v'"),
-        ({"outputs": {"y": {**PARTS, "weighting": "minus"}}}, "weighting 'minus' of table is -1"),
-        ({"outputs": {"y": {**PARTS, "sigma": "minus"}}}, "sigma 'minus' of table is -1"),
-        (
-            {"outputs": {"y": {**PARTS, "sigma": "f", "weighting": "relative"}}},
-            "a column of sigma weighs every frequency already; leave weighting 'relative' out",
-        ),
-        (
-            {"outputs": {"y": {"magnitude": "minus", "phase": "f"}}},
-            "column 'minus' is negative; if it is in decibels, write magnitude_unit = \"dB\"",
-        ),
-        ({"from_": 1e6}, "the frequency runs from 1 to 100"),
-        ({"outputs": {}}, "has no outputs"),
-    ],
-)
-def test_what_is_wrong_with_the_data_is_told(given: Any, message: str) -> None:
-    with pytest.raises(EstimicaError) as caught:
-        record(case(**given), inputs=["u"])
-    assert message in caught.value.message
-
-
 def test_with_several_inputs_the_excited_one_must_be_named() -> None:
-    with pytest.raises(EstimicaError, match=r"say which input was excited, as in input = \"u1\""):
+    with pytest.raises(EstimicaError, match="C048"):
         record(case(), inputs=["u1", "u2"])
     assert record(case(inputs={"u2": 1.0}), inputs=["u1", "u2"]).outputs[0].name == "y/u2"
 
@@ -194,8 +89,6 @@ def test_a_right_study_has_no_problems_and_an_idle_tuner_is_found() -> None:
     assert check(es.Study(model, ["K", "tau"], [case()])) == []
     told = check(es.Study(model, ["K", "tau", "q"], [case()]))
     assert [p.code for p in told] == ["T014"]
-    told = check(es.Study(model, ["K"], [case(outputs={"z": PARTS})]))
-    assert told[0].message == "the model has no variable 'z'"
 
 
 STUDY = """
