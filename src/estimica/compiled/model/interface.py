@@ -82,6 +82,11 @@ class Model(ABC):
     name: str
     description: str
 
+    @property
+    def of_function(self) -> bool:
+        """Whether it is a Modelica function: it has no time, and its studies are of points."""
+        return False
+
     @abstractmethod
     def quantities(self) -> Sequence[Quantity]:
         """Every parameter and variable, in the order of the source."""

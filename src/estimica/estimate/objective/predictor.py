@@ -13,7 +13,6 @@ from estimica.base.errors import SimulationError
 from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.simulate.engine.options import Options
-from estimica.simulate.failure import failure_text
 from estimica.source.formula import Formula
 from estimica.study.record.noise import SigmaFormula
 from estimica.study.record.samples import MeasuredOutput, Record
@@ -88,6 +87,8 @@ class Predictor(ABC):
         except SimulationError as error:
             return error.message
         if not run.ok:
+            from estimica.simulate.failure import failure_text  # knows the engine
+
             return failure_text(self.response, run)
         predictions = []
         for k, extra in enumerate(self.extras):

@@ -80,6 +80,11 @@ class ModelicaModel(LinearisedModel):
     # -- what there is ---------------------------------------------------------------------------
 
     @property
+    def of_function(self) -> bool:
+        """Whether its class is a function."""
+        return self.original.of_function
+
+    @property
     def experiment(self) -> SuggestedExperiment:
         """Start, stop and tolerance that the model's author suggests."""
         return self.flat.experiment

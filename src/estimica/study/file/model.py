@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import StudyError
 from estimica.compiled.model.interface import Model
-from estimica.structure.causality.redefinition import BackCausality
 from estimica.study.case import Case
 from estimica.study.tables.study_file import ModelTable, StaticTable, StudyFile
+
+if TYPE_CHECKING:
+    from estimica.structure.causality.redefinition import BackCausality
 
 _KINDS = {
     "fmu": "an FMU",
@@ -49,10 +51,7 @@ def model_of_tables(
 
 def _of_function(model: Model) -> StaticTable | None:
     """A Modelica function has no time: its study is one of points without saying so."""
-    from estimica.simulate.modelica.model import ModelicaModel
-
-    is_function = isinstance(model, ModelicaModel) and model.original.of_function
-    return StaticTable() if is_function else None
+    return StaticTable() if model.of_function else None
 
 
 def _points(model: Model, static: StaticTable) -> Model:
@@ -104,6 +103,8 @@ def _causality(content: StudyFile) -> BackCausality | None:
     back = content.backcalculate
     if content.tune or not back.compute or not content.case:
         return None
+    from estimica.structure.causality.redefinition import BackCausality
+
     return BackCausality(tuple(content.case[0].inputs), back.compute, back.leave_out)
 
 
