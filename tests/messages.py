@@ -7,7 +7,8 @@ made, `{here}` for that of the test. After a deliberate change of wording
 
     python -m tests.study.test_messages --renew
 
-(or `tests.data`) writes the table anew from what is told now; read the difference before committing it.
+(or `tests.data`, `tests.optimise`) writes the table anew from what is told now; read the difference
+before committing it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ KINDS: Mapping[str, type[EstimicaError]] = {
     "C": errors.CaseError,
     "D": errors.DataError,
     "M": errors.ModelError,
+    "O": errors.DesignError,
     "P": errors.ReportError,
     "Q": errors.StudyError,
     "S": errors.SourceError,

@@ -18,8 +18,8 @@ from estimica.base.view import Parallel, Upright, figure, text
 from estimica.optimise.assess.pictures import maps, parallel, picture, scatter
 from estimica.optimise.assess.present import local_table, sensitivity_table
 from estimica.optimise.assess.result import share_of
-from estimica.optimise.assess.run import PIECE, _SampleResults, assess
-from estimica.optimise.assess.samples import Samples, grid
+from estimica.optimise.assess.run import PIECE, _SampleResults
+from estimica.optimise.assess.samples import grid
 from estimica.simulate.formula import formula_model
 
 PI = math.pi
@@ -440,69 +440,3 @@ def test_thinned_lines_keep_the_extremes_of_every_axis() -> None:
     for k in range(3):
         assert {int(values[:, k].argmin()), int(values[:, k].argmax())} <= set(kept.tolist())
     assert len(figure(shown).data[0].dimensions[0]["values"]) == len(kept)
-
-
-# --- errors ---------------------------------------------------------------------------------------
-
-
-def test_mistakes_are_told_in_plain_words(decay: es.Study, fitted: es.Fit) -> None:
-    def refused(call: object, code: str, words: str, **settings: object) -> None:
-        with pytest.raises(es.EstimicaError, match=words) as caught:
-            call(decay, **settings)  # type: ignore[operator]
-        assert caught.value.code == code, caught.value
-
-    sweep, draw = es.sweep, es.montecarlo
-    refused(sweep, "O054", "no tuner or parameter 'kk'.*did you mean 'k'", vary={"kk": [1]})
-    refused(draw, "O054", "no tuner or parameter 'aa'", draw={"aa": uniform(0, 1)})
-    refused(sweep, "O055", "vary 'k': there is no value", vary={"k": []})
-    refused(draw, "O059", "nothing scatters; give draw")
-    refused(draw, "O051", "'k': a uniform distribution needs max", draw={"k": {"min": 1}})
-    refused(draw, "O052", "'k': min 2 is not below max 1", draw={"k": uniform(2, 1)})
-    refused(draw, "O053", "'k': sigma -1 is not positive", draw={"k": normal(1, -1)})
-    refused(draw, "O058", "drawn from the fit already", source=fitted, draw={"k": uniform(1, 2)})
-    refused(
-        draw, "O067", "needs parameters that scatter independently", source=fitted,
-        sensitivity="sobol",
-    )  # fmt: skip
-    refused(draw, "O063", "has no case with data to fit", source="fit")
-    refused(draw, "O064", "not read from a file has no store", source="20260101-000000-abcd")
-    refused(draw, "O071", "9 samples are too few", draw={"k": uniform(1, 2)}, samples=9,
-            sensitivity="sobol")  # fmt: skip
-    refused(draw, "Q002", "samples: 0 is wrong", draw={"k": uniform(1, 2)}, samples=0)
-    refused(draw, "Q002", "'gauss' is none of", draw={"k": {"kind": "gauss"}})
-    refused(sweep, "O050", "combinations are too many", vary={n: {"from": 0, "to": 1, "count": 400}
-                                                               for n in "kab"})  # fmt: skip
-    with pytest.raises(es.DesignError, match="has no criterion; add a"):
-        sweep(decay.with_(criteria=[]), vary={"k": [1]})
-    with pytest.raises(es.DesignError, match="there is nothing to sweep"):
-        sweep(decay.with_(tuners=[]))
-    with pytest.raises(es.DesignError, match="tuner 'k' has no bounds to go between"):
-        sweep(decay.with_(tuners=[es.Tuner("k", start=1)]))
-    with pytest.raises(es.DesignError, match="'a' is set by tuner 'z'; vary that one instead"):
-        sweep(decay.with_(tuners=[es.Tuner("z", start=1, drives=("a",))]), vary={"a": [1]})
-    with pytest.raises(es.DesignError, match="there is no sample"):
-        assess(decay, Samples(("k",), np.zeros((0, 1))))
-
-
-def test_pictures_that_do_not_fit_the_samples_are_refused(decay: es.Study) -> None:
-    found = es.sweep(decay, vary={"k": [0.5, 1], "a": [1, 2]})
-    for kind, words in (
-        ("curves", "curves need one parameter"),
-        ("maps", "there is no plot 'maps'; did you mean 'map'"),
-        ("sensitivity", "there are no indices"),
-    ):
-        with pytest.raises(es.DesignError, match=words):
-            found.plot(kind)
-    with pytest.raises(es.DesignError, match="a map needs a grid of two parameters"):
-        es.sweep(decay).plot("map")
-    with pytest.raises(es.DesignError, match="no criterion 'lefd'; did you mean 'left'"):
-        found.plot("map", "lefd")
-
-
-def test_without_salib_the_way_to_get_it_is_told(
-    decay: es.Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "SALib", None)
-    for kind in ("sobol", "morris"):
-        with pytest.raises(es.DesignError, match="need SALib; install it with: pip install"):
-            es.montecarlo(decay, draw={"k": uniform(1, 2)}, samples=32, sensitivity=kind)

@@ -8,7 +8,6 @@ import pytest
 from tests.optimise.hock_schittkowski import PROBLEMS, Problem
 
 import estimica as es
-from estimica.base.errors import DesignError
 from estimica.optimise.optimum.result import Optimised
 from estimica.optimise.optimum.run import optimise
 from estimica.simulate.formula import formula_model
@@ -75,13 +74,3 @@ def test_the_genetic_algorithm_comes_near(number: int) -> None:
     found = optimise(study_of(problem), method="genetic", max_iterations=150, population=60)
     assert miss(found, problem) < 1e-3
     assert found.outcome.status == "iteration limit"
-
-
-@pytest.mark.parametrize("method", ["quasi-newton", "pattern"])
-def test_methods_without_limits_say_so(method: str) -> None:
-    with pytest.raises(DesignError) as told:
-        optimise(study_of(BY_NUMBER[12]), method=method)
-    assert told.value.message == (
-        f"method '{method}' knows bounds but no limits; take method 'sqp', or give the "
-        'criteria role = "minimise"'
-    )

@@ -246,12 +246,9 @@ def test_global_indices_leave_out_what_does_not_settle_and_say_so() -> None:
 
 @pytest.mark.parametrize("role", ["at-most", "equal"])
 def test_a_limit_that_its_window_cannot_show_is_refused(role: str) -> None:
-    told = (
-        r"O095: criterion 'settling': its limit 3 is longer than its window of 2 s in case 'step'"
-    )
-    with pytest.raises(DesignError, match=told):
+    with pytest.raises(DesignError, match="O095"):
         es.optimise(lag(role, demand=3.0))
-    with pytest.raises(DesignError, match="simulate until 3 s"):
+    with pytest.raises(DesignError, match="O095"):
         es.sweep(lag(role, demand=3.0), vary={"k": [1.0]})
     assert es.optimise(lag("at-most", demand=2.0, start=0.5)).satisfied
 

@@ -62,22 +62,6 @@ def test_a_step_into_a_region_without_values_is_taken_back_and_told() -> None:
     assert found.to_dict()["evaluations"]["failed"] == len(found.failures)  # type: ignore[index]
 
 
-def test_a_start_without_a_value_is_an_error_in_words() -> None:
-    study = formula_study({"x": -1.0}, [es.Criterion("cost", "sqrt(x)")])
-    with pytest.raises(es.DesignError) as told:
-        es.optimise(study)
-    assert told.value.message == (
-        "the design cannot be simulated at its start: criterion 'cost' is nan"
-    )
-
-
-def test_a_study_without_tuners_is_an_error_in_words() -> None:
-    study = formula_study({"x": 1.0}, [es.Criterion("cost", "x^2")])
-    idle = study.with_(tuners=[es.Tuner("x", start=1.0, active=False)])
-    with pytest.raises(es.DesignError, match="has no active tuner; add one to"):
-        es.optimise(idle)
-
-
 TWO_VALLEYS = es.Criterion("cost", "x^4 - 2*x^2 + 0.3*x + 2")
 
 
@@ -170,16 +154,3 @@ def test_progress_has_the_indicators_of_the_best_design(tmp_path: Path) -> None:
     assert drawn
     for k, last in drawn:
         assert last == pytest.approx(np.exp(-2 * k), abs=1e-5)
-
-
-def test_an_indicator_of_an_unknown_variable_is_told(tmp_path: Path) -> None:
-    (tmp_path / "Decay.mo").write_text(DECAY, encoding="utf-8")
-    study = es.Study(
-        es.load_model(tmp_path / "Decay.mo"),
-        [es.Tuner("k", start=0.5)],
-        [],
-        criteria=[es.Criterion("miss", "x", "final")],
-        indicators=[es.Indicator("decay", ("y",))],
-    )
-    with pytest.raises(es.DesignError, match="indicator 'decay': the model has no 'y'"):
-        es.optimise(study)

@@ -117,18 +117,6 @@ def test_a_front_ends_with_the_designs_that_it_may_simulate() -> None:
     assert found.outcome.message == "20 designs were simulated"
 
 
-def test_what_is_wrong_with_a_front_is_told() -> None:
-    study = zdt(ZDT2, 2)
-    with pytest.raises(es.DesignError) as told:
-        es.pareto(study, ["f1", "f22"])
-    assert told.value.message == "pareto: there is no criterion 'f22'; did you mean 'f2'?"
-    with pytest.raises(es.DesignError) as told:
-        es.pareto(study, ["f1"])
-    assert told.value.message == (
-        "pareto: a front has two or three criteria, not 1; name them with criteria = ['f1', 'f2']"
-    )
-
-
 @pytest.mark.parametrize("method", ["epsilon", "nsga2"])
 def test_an_interrupted_front_is_taken_up_where_it_ended(tmp_path: Path, method: str) -> None:
     study = zdt(ZDT2, 3)

