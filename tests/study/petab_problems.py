@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from estimica.study.petab.convert import model_of
 from estimica.study.petab.likelihood import LikelihoodEvaluator
 from estimica.study.petab.problem import read_problem
 
-petabtests = pytest.importorskip("petabtests")
 pytest.importorskip("libsbml")
 yaml = pytest.importorskip("yaml")
 
-CASES = Path(petabtests.__file__).parent / "cases"
+SUITE = find_spec("petabtests")  # only its files are needed; importing it takes a second
+if SUITE is None or SUITE.origin is None:
+    pytest.skip("no test suite of PEtab", allow_module_level=True)
+CASES = Path(SUITE.origin).parent / "cases"
 TIGHT = Solver(rtol=1e-8, atol=1e-10)
 
 
