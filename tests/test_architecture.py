@@ -15,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "estimica"
 
 ROOMS = (
@@ -462,6 +464,15 @@ def test_exported_names_are_pinned() -> None:
     assert set(estimica.__all__) == EXPORTED
     assert all(hasattr(estimica, name) for name in EXPORTED)
     assert set(estimica.__all__) <= set(dir(estimica))
+
+
+def test_a_misspelt_public_name_is_told_with_the_right_one() -> None:
+    import estimica
+
+    with pytest.raises(
+        AttributeError, match="has no attribute 'bootstrp'; did you mean 'bootstrap'"
+    ):
+        _ = estimica.bootstrp  # type: ignore[attr-defined]
 
 
 def test_import_is_quick_and_leaves_tables_and_plots_alone() -> None:

@@ -14,7 +14,17 @@ from importlib.metadata import PackageNotFoundError, version
 import lazy_loader
 
 # the public names stand in the stub beside this file; each is imported when it is first asked for
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return _public(name)
+    from estimica.base.suggest import did_you_mean
+
+    hint = did_you_mean(name, __all__)
+    raise AttributeError(f"module 'estimica' has no attribute '{name}'{hint}")
+
 
 try:
     __version__ = version("estimica")
