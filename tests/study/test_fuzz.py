@@ -60,6 +60,7 @@ def test_odd_values_are_told(study: Callable[..., Path], monkeypatch: pytest.Mon
     tables = tomllib.loads(path.read_text(encoding="utf-8")) | more
     # the model is not what is tried here
     monkeypatch.setattr(model_file, "_loaded", lambda *_: None)
+    monkeypatch.setattr(model_file, "_of_function", lambda _: None)
     chance = random.Random(1)
     for _ in range(500):
         odd = changed(changed(tables, chance), chance)
@@ -71,6 +72,7 @@ def test_odd_texts_are_told(study: Callable[..., Path], monkeypatch: pytest.Monk
     path = study()
     text = path.read_text(encoding="utf-8")
     monkeypatch.setattr(model_file, "_loaded", lambda *_: None)
+    monkeypatch.setattr(model_file, "_of_function", lambda _: None)
     chance = random.Random(2)
     for _ in range(400):
         at = chance.randrange(len(text))
