@@ -45,7 +45,7 @@ def compilers(session: int) -> set[int]:
                 line = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if int(fields[3]) == session and b"unit_compiler" in line:
+            if int(fields[3]) == session and b"engine.compiler" in line:
                 found.add(int(entry.name))
     return found
 
