@@ -13,10 +13,11 @@ from drawing import draw
 
 import estimica as es
 from estimica.apps.cli.demo.boiler import write_demo
-from estimica.base.view import Curve, Curves, Panel, sensitivities
+from estimica.base.view import Curve, Curves, Panel
 from estimica.estimate.fit.pictures import picture
 from estimica.estimate.fit.result import Fit
 from estimica.report.plotly.curves import figure
+from estimica.simulate.trajectory import sensitivity_panels
 
 HERE = Path(__file__).resolve().parent
 
@@ -34,7 +35,7 @@ def derivatives(fit: Fit) -> Curves:
     ]
     pairs = [(n, result.units[n]) for n in result.names]
     tuners = list(zip(result.wrt, map(float, result.point), strict=True))
-    return Curves((*values, *sensitivities(time, result.jacobian, pairs, tuners).panels))
+    return Curves((*values, *sensitivity_panels(time, result.jacobian, pairs, tuners).panels))
 
 
 def main() -> None:
