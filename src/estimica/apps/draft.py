@@ -1,4 +1,4 @@
-"""Drafted: the text of a study from a model and data files, as `estimica new` writes it."""
+"""Draft: the text of a study from a model and data files, as `estimica new` writes it."""
 
 from __future__ import annotations
 

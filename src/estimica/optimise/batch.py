@@ -1,4 +1,4 @@
-"""Generations: designs that are evaluated side by side, and noted so that a run can be taken up.
+"""BatchEvaluator: designs that are evaluated side by side, and noted so that a run can be taken up.
 
 The search is the same whenever its seed is: taken up again it asks for the same designs, and finds
 those that were noted before.

@@ -1,4 +1,4 @@
-"""Trusted: commands ask before they run Python code or an FMU that a study names.
+"""Consent: commands ask before they run Python code or an FMU that a study names.
 
 What the user names on the command line is the user's own choice and does not ask.
 """

@@ -1,4 +1,4 @@
-"""Gate: every request passes it; what comes from another place, or without the token, is refused.
+"""RequestGuard: every request passes it; what comes from elsewhere, or without token, is refused.
 
 A page of another site can make a browser send requests to this machine, also under a name of that
 site which it points here (DNS rebinding). So the Host must be a name of this server, an Origin

@@ -1,4 +1,4 @@
-"""OwnCriterion: a criterion of the user's own, an expression or a Python function of one sample.
+"""CustomCriterion: a criterion of the user's own, an expression or a Python function of one sample.
 
 Its sum over all samples is minimised. The derivatives of an expression are exact; those of a
 function are differences.

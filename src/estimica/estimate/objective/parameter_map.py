@@ -1,4 +1,4 @@
-"""Links: how the model's parameters follow from the tuners.
+"""ParameterMap: how the model's parameters follow from the tuners.
 
 A tuner sets the parameter of its own name, the parameters that it drives, or parameters given by
 expressions in tuners; the derivatives go through the chain rule.

@@ -1,4 +1,4 @@
-"""Disagreement: simulated − measured of all cases as a function of the unknowns, not yet scored."""
+"""ResidualFunction: simulated − measured of all cases by the unknowns, not yet scored."""
 
 from __future__ import annotations
 

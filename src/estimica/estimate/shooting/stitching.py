@@ -1,4 +1,4 @@
-"""Stitching: the cases of a study piece by piece, scored together, with the gaps between pieces."""
+"""SegmentedStudy: the cases of a study piece by piece, scored together, with their gaps."""
 
 from __future__ import annotations
 

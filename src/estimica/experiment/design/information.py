@@ -1,4 +1,4 @@
-"""Judgement: how much an experiment would tell about the tuners.
+"""InformationMeasures: how much an experiment would tell about the tuners.
 
 M. Knudsen, Experimental modelling of dynamic systems, chapter 6: with ψ the derivatives of each
 output by relative changes of the tuners, divided by the output's root mean square, and

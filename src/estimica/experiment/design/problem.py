@@ -1,4 +1,4 @@
-"""Bench: an experiment before it is made: model, samples, what is measured, what is to be found."""
+"""DesignProblem: an experiment before it is made: model, samples, outputs, unknowns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spread: what the uncertainty of the unknowns and the noise do to each output."""
+"""Output spread: what the uncertainty of the unknowns and the noise do to each output."""
 
 from __future__ import annotations
 

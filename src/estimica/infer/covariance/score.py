@@ -1,4 +1,4 @@
-"""Meat: how the gradient of the cost scatters, sample by sample or along time.
+"""ScoreCovariance: how the gradient of the cost scatters, sample by sample or along time.
 
 The covariance of an estimate is (JᵀJ)⁻¹ M (JᵀJ)⁻¹, a sandwich with the scatter M of the gradient
 inside it. A prior adds to both as a measurement with just the error that it states.

@@ -1,4 +1,4 @@
-"""Words: what may be said of the chains of a posterior, and what to do where they disagree."""
+"""Verdict: what may be said of the chains of a posterior, and what to do where they disagree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words: what tests of residuals mean for the model, its estimates and their errors."""
+"""Verdict: what tests of residuals mean for the model, its estimates and their errors."""
 
 from __future__ import annotations
 

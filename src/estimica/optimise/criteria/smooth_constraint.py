@@ -1,4 +1,4 @@
-"""Kept: that a criterion is at most a level, said without jumps and kinks.
+"""SmoothConstraint: that a criterion is at most a level, said without jumps and kinks.
 
 A settling time jumps where a later swing just leaves the band. That it is at most T says the same
 as |e(t)| ≤ band for all t ≥ T, and this changes smoothly with T and with the tuners: the value at

@@ -1,4 +1,4 @@
-"""Graded: a number with its gradient by the tuners."""
+"""ValueWithGradient: a number with its gradient by the tuners."""
 
 from __future__ import annotations
 

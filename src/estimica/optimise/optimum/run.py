@@ -1,4 +1,4 @@
-"""Optimiser: from a study with criteria to its best design."""
+"""Optimum: from a study with criteria to its best design."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _sorted(numbers: npt.NDArray[Any]) -> Complex:
 
 
 # ----------------------------------------------------------------
-# LinearFrequency: G(jω; θ) of a linear system as real numbers, with exact derivatives.
+# LinearFrequencyResponse: G(jω; θ) of a linear system as real numbers, with exact derivatives.
 
 
 class LinearFrequencyResponse:

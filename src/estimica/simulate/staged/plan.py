@@ -1,4 +1,4 @@
-"""Staging: how an experiment begins, and what is changed from outside while it goes on."""
+"""StagePlan: how an experiment begins, and what is changed from outside while it goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words: what is wrong with a value, told with its place and what to write instead."""
+"""Messages: what is wrong with a value, told with its place and what to write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placed: what is wrong with a study, at the place of the text where it is fixed.
+"""LocatedProblem: what is wrong with a study, at the place of the text where it is fixed.
 
 What the checks say of a case, a tuner or a table is brought to the field that their words name, so
 that a form can show each message beside its field.

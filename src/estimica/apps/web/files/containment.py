@@ -1,4 +1,4 @@
-"""Inside: a study runs here if all it names is in the served folder and its code is trusted."""
+"""Containment: a study runs here if all it names is in the served folder and its code trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folder: the served folder, and the only way from a name to a path."""
+"""ServedFolder: the served folder, and the only way from a name to a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recent: the runs of a folder, from all its stores, newest first."""
+"""Recent runs: the runs of a folder, from all its stores, newest first."""
 
 from __future__ import annotations
 

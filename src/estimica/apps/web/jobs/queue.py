@@ -1,4 +1,4 @@
-"""Jobs: the queue of commands that run as processes of their own, a few at a time."""
+"""JobQueue: the queue of commands that run as processes of their own, a few at a time."""
 
 from __future__ import annotations
 

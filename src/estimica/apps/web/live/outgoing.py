@@ -1,4 +1,4 @@
-"""Wire: all that leaves for a page passes here and carries nothing that it should not.
+"""Outgoing: all that leaves for a page passes here and carries nothing that it should not.
 
 Texts come from studies, stores, models, data and uploads. In a page they are text only: hidden
 characters are written as their codes, and an object that Vue would take for one of its own is an

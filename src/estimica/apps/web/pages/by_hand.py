@@ -1,4 +1,4 @@
-"""Hand: sliders for the tuners redraw the curves at once; two of them span the criterion map."""
+"""ManualTuning: sliders for the tuners redraw the curves at once; two span the criterion map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mapping: which column of the data is which input or output of the model."""
+"""ColumnMapping: which column of the data is which input or output of the model."""
 
 from __future__ import annotations
 

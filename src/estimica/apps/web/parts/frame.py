@@ -1,4 +1,4 @@
-"""Shell: the frame of every page: header, tree of the study, and what stands in the middle."""
+"""Frame: the frame of every page: header, tree of the study, and what stands in the middle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling: what went wrong with something a page was asked to do, at its lower edge."""
+"""Notifications: what went wrong with something a page was asked to do, at its lower edge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement: code that is new here runs after somebody at the server's terminal has let it.
+"""TerminalApprovals: code that is new here runs after somebody at the server's terminal has let it.
 
 What clicks in a page may be a script. So each question has a code of its own, which is printed
 where `estimica serve` runs and is typed into the page; it holds for the very files that were

@@ -1,4 +1,4 @@
-"""Desk: one open study, shared by all who look at it: its text, its history and its problems."""
+"""StudySession: one open study, shared by all who look at it: its text, history, problems."""
 
 from __future__ import annotations
 

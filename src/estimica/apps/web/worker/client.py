@@ -1,4 +1,4 @@
-"""Bench: a study's own process, in which its model and data are at hand for questions."""
+"""ModelWorker: a study's own process, in which its model and data are at hand for questions."""
 
 from __future__ import annotations
 

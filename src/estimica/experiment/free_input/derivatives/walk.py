@@ -1,4 +1,4 @@
-"""Walks: all steps of a run one after the other, and backwards with the derivatives.
+"""Step chains: all steps of a run one after the other, and backwards with the derivatives.
 
 Steps that are explicit run as machine code, which LLVM makes of them; implicit ones are left to
 CasADi.
