@@ -1,0 +1,1 @@
+"""Expressions, statements and functions of the syntax tree as values."""
