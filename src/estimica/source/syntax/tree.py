@@ -47,7 +47,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """"a text", with its escapes resolved."""
+    """ "a text", with its escapes resolved."""
 
     value: str
     at: int
@@ -339,11 +339,12 @@ class External:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Modification:
-    """(arguments) = value; either may be missing."""
+    """(arguments) = value; either may be missing. `removed` for `= break`."""
 
     arguments: tuple[Argument, ...] = ()
     value: Expression | None = None
     at: int = 0
+    removed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
