@@ -70,7 +70,7 @@ HOMES = {
     "tomlkit": ("study",),
     "openpyxl": ("data",),
     "pyarrow": ("data",),
-    "h5py": ("data",),
+    "h5py": ("data", "source/external/matrix_files.py"),
 }
 
 EXPORTED = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from estimica.flat.expression import Expression, fold, walk
@@ -76,9 +77,22 @@ def _node(e: Expression, memo: dict[Expression, float], point: EvaluationPoint) 
             return float(bool(arguments[0]) and not _previous(e.operands[0], point))
         case "change":
             return float(arguments[0] != _previous(e.operands[0], point))
+        case "table" | "table_slope":
+            return _table(arguments[0], arguments[1::2], arguments[2::2], slope=e.op != "table")
         case _:
             value = fold(e.op, *arguments)
             return math.nan if value is None else value
+
+
+def _table(u: float, xs: Sequence[float], ys: Sequence[float], *, slope: bool) -> float:
+    """Straight lines through the points, straight on beyond both ends."""
+    if len(xs) == 1:
+        return 0.0 if slope else ys[0]
+    k = min(max(bisect_right(xs, u) - 1, 0), len(xs) - 2)
+    if xs[k] == xs[k + 1]:
+        return math.nan
+    steepness = (ys[k + 1] - ys[k]) / (xs[k + 1] - xs[k])
+    return steepness if slope else ys[k] + steepness * (u - xs[k])
 
 
 def _previous(e: Expression, point: EvaluationPoint) -> float:

@@ -1,0 +1,1 @@
+"""External functions that have a twin here: what C and FORTRAN libraries compute, in Python."""
