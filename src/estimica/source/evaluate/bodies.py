@@ -1,0 +1,301 @@
+"""What a function does with its arguments: its algorithm, its external twin, a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from estimica.base.errors import SourceError, UnsupportedError
+from estimica.source.evaluate import statements
+from estimica.source.evaluate.builtin_functions import builtin_of_values, is_builtin
+from estimica.source.evaluate.names import Dimension, Function, Parameter, ScalarType, Scope
+from estimica.source.evaluate.references import first_names
+from estimica.source.evaluate.values import (
+    Frame,
+    Record,
+    Value,
+    ValueMismatch,
+    Written,
+    broadcast,
+    full,
+    is_array,
+    key_of,
+    sizes_of,
+)
+from estimica.source.syntax import tree
+
+if TYPE_CHECKING:
+    from estimica.source.evaluate.expressions import Evaluator
+
+#: functions that call themselves more deeply than this are refused
+MAX_DEPTH = 60
+
+
+def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
+    """The value of a function for all its arguments; a tuple for several outputs."""
+    if function.record is not None:
+        return _record(evaluator, function, arguments)
+    kept = evaluator.kept_call(function, arguments)
+    if kept is not None:
+        return kept
+    if function.external is not None:
+        return _guarded_run(evaluator, function, arguments)
+    key = (function, *[key_of(v) for v in arguments.values()])
+    if key in evaluator.known_calls:
+        return evaluator.known_calls[key]
+    said = len(evaluator.assertions), len(evaluator.notes)
+    value = _guarded_run(evaluator, function, arguments)
+    if said == (len(evaluator.assertions), len(evaluator.notes)):
+        # what it asserts depends on the conditions around the call
+        evaluator.known_calls[key] = value
+    return value
+
+
+def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
+    """Run it one level deeper; what does not fit inside is told with the function's place."""
+    types_before = evaluator.local_types
+    evaluator.local_types = _types(function)
+    evaluator.depth += 1
+    try:
+        if evaluator.depth > MAX_DEPTH:
+            evaluator.refuse(
+                f"the function '{function.name}', whose calls are nested more than {MAX_DEPTH} "
+                "deep,",
+                "write it as a loop",
+            )
+        with evaluator.algorithm(frozenset()):
+            return _run(evaluator, function, arguments)
+    except ValueMismatch as mismatch:
+        text = str(mismatch)
+        if " [in " in text:
+            raise
+        raise ValueMismatch(f"{text} [in {_told(function)}]") from None
+    finally:
+        evaluator.depth -= 1
+        evaluator.local_types = types_before
+
+
+def _run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
+    _check_sizes(evaluator, function, arguments)
+    local = dict(arguments)
+    for parameter in _in_order(function):
+        local[parameter.name] = declared(evaluator, parameter, function.scope, local)
+    if function.external is not None:
+        after = _external(evaluator, function, function.external, local)
+        if function.object_type:
+            return after["$object"]
+    else:
+        after = statements.body_after(evaluator, function.body, function.scope, local)
+    return _outputs(evaluator, function, after)
+
+
+def _types(function: Function) -> dict[str, ScalarType]:
+    return {
+        p.name: ScalarType(p.kind, p.literals)
+        for p in (*function.inputs, *function.outputs, *function.locals)
+        if p.kind is not None
+    }
+
+
+def _told(function: Function) -> str:
+    if function.source is None:
+        return function.name
+    line, column = function.source.line_and_column(function.at)
+    where = f"{function.source.label}:" if function.source.label else ""
+    return f"{function.name}, {where}{line}:{column}"
+
+
+# --- declarations --------------------------------------------------------------------------------
+
+
+def _in_order(function: Function) -> list[Parameter]:
+    """Outputs and locals, each after those that its size or default depends on."""
+    by_name = {p.name: p for p in (*function.outputs, *function.locals)}
+    order: dict[str, Parameter] = {}
+    begun: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in begun:
+            return  # a circle: what it needs is told missing when it is read
+        begun.add(name)
+        for other in sorted(_needs(by_name[name], function.scope) & by_name.keys()):
+            visit(other)
+        order[name] = by_name[name]
+
+    for name in by_name:
+        visit(name)
+    return list(order.values())
+
+
+def _needs(parameter: Parameter, scope: Scope) -> set[str]:
+    needed = first_names(*(d.expression for d in parameter.dimensions if d.scope is scope))
+    if parameter.default is not None and parameter.default[1] is scope:
+        needed |= first_names(parameter.default[0])
+    for field in parameter.fields or ():
+        needed |= _needs(field, scope)
+    return needed - {parameter.name}
+
+
+def declared(evaluator: Evaluator, parameter: Parameter, scope: Scope, local: Frame) -> Value:
+    """The value of a local before anything is assigned: its default, or nothing in its shape.
+
+    `scope` is that of the function; `local` are the function's names.
+    """
+    shape = _shape(evaluator, parameter.dimensions, local)
+    if parameter.default is not None:
+        expression, written_in = parameter.default
+        value = evaluator.one(expression, written_in, local)
+        return broadcast(value, shape) if shape else value
+    if shape is None:
+        return None
+    value = None
+    if parameter.fields is not None:
+        record: Frame = {}
+        for field in parameter.fields:
+            inside = field.default is None or field.default[1] is not scope
+            known = record if inside else local  # `R r(a = a)` means the function's a
+            record[field.name] = declared(evaluator, field, scope, known)
+        value = Record(record, parameter.type)
+    return full(shape, value) if shape else value
+
+
+def _shape(
+    evaluator: Evaluator, dimensions: tuple[Dimension, ...], local: Frame
+) -> tuple[int, ...] | None:
+    """The sizes; None where one is `:`."""
+    if not dimensions:
+        return ()
+    if any(isinstance(d.expression, tree.Colon) for d in dimensions):
+        return None
+    return sizes_of(*(_dimension(evaluator, d, local) for d in dimensions))
+
+
+def _dimension(evaluator: Evaluator, dimension: Dimension, local: Frame) -> float:
+    value = evaluator.one(dimension.expression, dimension.scope, local)
+    if is_array(value):  # an enumeration or Boolean as a dimension
+        return float(len(value))
+    return evaluator.number(value, "it sets the size of an array")
+
+
+def _check_sizes(evaluator: Evaluator, function: Function, arguments: Frame) -> None:
+    for parameter in function.inputs:
+        if not parameter.dimensions:
+            continue
+        value = arguments[parameter.name]
+        if not is_array(value) or value.ndim != len(parameter.dimensions):
+            raise ValueMismatch(
+                f"the input '{parameter.name}' is an array of {len(parameter.dimensions)} "
+                "dimensions, what it is given is not"
+            )
+        for size, dimension in zip(value.shape, parameter.dimensions, strict=True):
+            if isinstance(dimension.expression, tree.Colon):
+                continue
+            declared_size = _dimension(evaluator, dimension, arguments)
+            if size != declared_size and value.size:
+                raise ValueMismatch(
+                    f"the input '{parameter.name}' of size {declared_size:g} is given {size} "
+                    "elements"
+                )
+
+
+# --- kinds of functions --------------------------------------------------------------------------
+
+
+def _record(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
+    local = dict(arguments)
+    for parameter in _in_order(function):
+        local[parameter.name] = declared(evaluator, parameter, function.scope, local)
+    for parameter in function.inputs:
+        value, dimensions = local[parameter.name], parameter.dimensions
+        if dimensions and not is_array(value):
+            shape = _shape(evaluator, dimensions, local)
+            local[parameter.name] = full(shape, value) if shape else value
+    return Record(local, function.record)
+
+
+def _external(
+    evaluator: Evaluator, function: Function, external: tree.External, local: Frame
+) -> Frame:
+    name = external.function or function.name.rsplit(".", 1)[-1]
+    outputs = [p.name for p in function.outputs]
+    targets: Sequence[tree.Expression]
+    output = external.output
+    if external.function:
+        targets = list(external.arguments)
+    else:  # without a call of its own: the inputs, and outputs unless it is the only one
+        alone = len(outputs) == 1
+        by_reference = [] if alone else outputs
+        targets = [_reference(p.name) for p in function.inputs] + [
+            _reference(n) for n in by_reference
+        ]
+        output = _reference(outputs[0]) if alone else None
+    arguments = [_external_argument(evaluator, t, function.scope, local) for t in targets]
+    result: Value | Written
+    if name in evaluator.twins and external.language != "builtin":
+        result = evaluator.twins[name](evaluator, arguments)
+    elif external.language == "builtin" and is_builtin(name):
+        result = builtin_of_values(evaluator, name, arguments)
+    else:
+        raise UnsupportedError(
+            "U003",
+            f"{evaluator.place}: the function '{function.name}' is external (it calls '{name}' of "
+            f"language {external.language or 'C'}) and has no meaning here; write it as a Modelica "
+            "function with an algorithm section, or as a table",
+        )
+    written = result if isinstance(result, Written) else Written({}, result)
+    after = dict(local)
+    if function.object_type:
+        return {**after, "$object": written.returned}
+    if output is not None:
+        statements.assign(evaluator, after, output, written.returned, function.scope)
+    elif isinstance(written.returned, tuple):
+        after.update(zip(outputs, written.returned, strict=False))
+    elif written.returned is not None and len(outputs) == 1:
+        after[outputs[0]] = written.returned
+    for place, value in written.arguments.items():
+        target = targets[place]
+        if isinstance(target, tree.Reference):
+            statements.assign(evaluator, after, target, value, function.scope)
+    return after
+
+
+def _reference(name: str) -> tree.Reference:
+    return tree.Reference((tree.Part(name),), 0)
+
+
+def _external_argument(
+    evaluator: Evaluator, node: tree.Expression, scope: Scope, local: Frame
+) -> Value:
+    """An argument; an output that has no value yet is written by the function."""
+    if isinstance(node, tree.Reference) and len(node.parts) == 1 and not node.parts[0].subscripts:
+        name = node.parts[0].name
+        if name in local:
+            return local[name]
+    return evaluator.one(node, scope, local)
+
+
+def _outputs(evaluator: Evaluator, function: Function, frame: Frame) -> Value:
+    results = []
+    for parameter in function.outputs:
+        value = frame[parameter.name]
+        if _lacks(value):
+            raise SourceError(
+                "S014",
+                f"{evaluator.place}: the function '{function.name}' ends without a value for "
+                f"its output '{parameter.name}'; assign it on every way through its algorithm",
+            )
+        results.append(value)
+    if not results:
+        return None
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _lacks(value: Value) -> bool:
+    """Whether nothing is known of a value, or of a part of it."""
+    if value is None:
+        return True
+    if is_array(value):
+        return any(_lacks(v) for v in value.flat)
+    if isinstance(value, Record):
+        return any(_lacks(v) for v in value.values())
+    return False
