@@ -1,0 +1,1 @@
+"""Connections: sets of connectors and the equations that they mean."""

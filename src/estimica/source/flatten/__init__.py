@@ -1,0 +1,1 @@
+"""From the instance tree to the flat system."""

@@ -1,0 +1,30 @@
+"""For-loops of equations: one frame for each round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from estimica.source.evaluate.reductions import iterator_values
+from estimica.source.evaluate.values import Frame
+from estimica.source.instance.classes import Class
+from estimica.source.syntax import tree
+
+if TYPE_CHECKING:
+    from estimica.source.evaluate.expressions import Evaluator
+
+
+def rounds(
+    evaluator: Evaluator,
+    iterators: tuple[tree.Iterator, ...],
+    body: tuple[tree.Equation, ...],
+    scope: Class,
+    frame: Frame,
+) -> Iterator[Frame]:
+    """The frames in which the body of a loop is to be read."""
+    if not iterators:
+        yield frame
+        return
+    first, rest = iterators[0], iterators[1:]
+    for value in iterator_values(evaluator, first, body, scope, frame):
+        yield from rounds(evaluator, rest, body, scope, {**frame, first.name: value})

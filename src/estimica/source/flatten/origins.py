@@ -1,0 +1,46 @@
+"""Where equations stand in the user's source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from estimica.flat.system import Origin
+from estimica.source.instance.classes import Class
+from estimica.source.syntax import tree
+
+#: longer texts are cut: they are shown in one line of a message
+LONGEST = 160
+
+
+def origin_of(
+    node: tree.Equation, scope: Class, kind: str = "equation", component: str = ""
+) -> Origin:
+    """The origin of an equation or statement of the class `scope`."""
+    return _origin(scope.definition.source, node.at, node.end, kind, component)
+
+
+def declaration_origin(
+    declaration: tree.Component, kind: str = "declaration", component: str = ""
+) -> Origin:
+    """Where a component is declared."""
+    source = declaration.source
+    end = source.text.find(";", declaration.at)
+    return _origin(source, declaration.at, end if end >= 0 else None, kind, component)
+
+
+def _origin(
+    source: tree.Source, at: int, end: int | None, kind: str, component: str
+) -> Origin:
+    text = " ".join(source.text[at:end].split()).removesuffix(";").rstrip()
+    if len(text) > LONGEST:
+        text = text[: LONGEST - 1] + "…"
+    label = Path(source.label).name if source.label else ""
+    line, _ = source.line_and_column(at)
+    return Origin(text, component, kind, label, line)
+
+
+def expression_origin(node: tree.Expression, scope: Class, kind: str) -> Origin:
+    """Where an expression stands; its text is the rest of the line."""
+    source = scope.definition.source
+    end = source.text.find("\n", node.at)
+    return _origin(source, node.at, end if end >= 0 else None, kind, "")

@@ -1,0 +1,205 @@
+"""The flat system of a class: instance tree, connections, equations, variables, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
+from estimica.flat.system import Equation, FlatSystem, Origin, Variability, Variable
+from estimica.source.evaluate.expressions import Evaluator
+from estimica.source.evaluate.values import ValueMismatch, is_array
+from estimica.source.external.twins import TWINS
+from estimica.source.flatten.algorithms import read_algorithm
+from estimica.source.flatten.connections import connection_equations, connections_of
+from estimica.source.flatten.equations import EquationReader
+from estimica.source.flatten.names import ModelNames
+from estimica.source.flatten.origins import expression_origin
+from estimica.source.flatten.special import SpecialOperators
+from estimica.source.flatten.variables import VariableReader, require_few, scalar_names
+from estimica.source.flatten.walk import Parts, parts_of, visit
+from estimica.source.flatten.whens import Whens
+from estimica.source.instance.classes import Class
+from estimica.source.instance.components import Component
+from estimica.source.instance.modifiers import Binding
+from estimica.source.syntax import tree
+
+if TYPE_CHECKING:
+    from estimica.source.instance.world import World
+
+
+class _Values:
+    """What instances ask about expressions, answered by the evaluator."""
+
+    def __init__(self, names: ModelNames, evaluator: Evaluator) -> None:
+        self._names = names
+        self._evaluator = evaluator
+
+    def holds(self, condition: tree.Expression, scope: Class, why: str) -> bool:
+        with self._evaluator.at(expression_origin(condition, scope, "condition")):
+            value = self._evaluator.one(condition, scope, {})
+            return bool(self._evaluator.number(value, f"it {why}"))
+
+    def size(self, dimension: tree.Expression, scope: Class, component: Component) -> int:
+        with self._evaluator.at(expression_origin(dimension, scope, "size")):
+            value = self._evaluator.one(dimension, scope, {})
+            if is_array(value):  # an enumeration or Boolean as a size
+                return int(value.size)
+            number = self._evaluator.number(value, "it sets the size of an array")
+            if number < 0 or number != int(number):
+                raise ValueMismatch(f"'{component.path}' has the size {number:g}")
+            return int(number)
+
+    def shape(self, component: Component) -> tuple[int, ...]:
+        value = self._names.bound(component)
+        return value.shape if is_array(value) else ()
+
+    def number(self, binding: Binding) -> float | None:
+        value = self._names.bound_value(binding)
+        if not isinstance(value, Expression):
+            return None
+        return self._evaluator.parameters.peek(value)
+
+
+def flattened(world: World, cls: Class) -> FlatSystem:
+    """The class as scalar variables and equations."""
+    names = ModelNames(world)
+    evaluator = Evaluator(names, TWINS)
+    names.evaluator = evaluator
+    names.special_operators = SpecialOperators(names)
+    world.values = _Values(names, evaluator)
+    model = world.instance_of(cls)
+    parts = parts_of(model)
+    connections = connections_of(parts, names, evaluator)
+    for member in connections.members:
+        visit(member, parts)
+    names.special_operators.connections = connections
+    _visit_missing_inner(world, parts)
+    require_few(parts.leaves)
+    for leaf in parts.leaves:
+        names.symbol(leaf)
+    system = _system(world, names, evaluator, parts, connections)
+    return system
+
+
+def _visit_missing_inner(world: World, parts: Parts) -> None:
+    done: set[str] = set()
+    while set(world.missing_inner) - done:
+        for name in [n for n in world.missing_inner if n not in done]:
+            done.add(name)
+            visit(world.missing_inner[name], parts)
+
+
+def _system(
+    world: World,
+    names: ModelNames,
+    evaluator: Evaluator,
+    parts: Parts,
+    connections: object,
+) -> FlatSystem:
+    whens = Whens()
+    reader = VariableReader(names, evaluator)
+    bindings = [e for leaf in parts.leaves for e in reader.binding_equations(leaf)]
+    evaluator.time_functions.update(_functions_of_time(bindings))
+    equations = EquationReader(evaluator, whens)
+    initial = EquationReader(evaluator, whens)
+    algorithms: list[Equation] = []
+    initial_algorithms: list[Equation] = []
+    for placed in parts.sections:
+        section = placed.section
+        if section.algorithm:
+            found = read_algorithm(placed, names, evaluator, whens)
+            (initial_algorithms if section.initial else algorithms).extend(found)
+        else:
+            (initial if section.initial else equations).section(placed)
+    joined = connection_equations(connections, parts, names, evaluator)  # type: ignore[arg-type]
+    discrete = whens.discrete()
+    all_equations = [*equations.equations, *joined, *algorithms, *bindings]
+    all_initial = [*initial.equations, *initial_algorithms]
+    _visit_missing_inner_late(world, parts, names)
+    variables = [v for leaf in parts.leaves for v in reader.variables(leaf, discrete)]
+    unused = _unused_of_buses(parts, [*all_equations, *all_initial], whens)
+    return FlatSystem(
+        name=world.model.class_.name,
+        variables=(
+            *(v for v in variables if v.name not in unused),
+            *whens.flags,
+            *_helpers(evaluator.helpers),
+        ),
+        equations=(*all_equations, *whens.equations),
+        initial_equations=tuple(all_initial),
+        whens=tuple(whens.clauses),
+        assertions=(*evaluator.assertions.values(), *whens.assertions),
+        description=world.model.class_.definition.description,
+        notes=tuple(dict.fromkeys([*world.notes, *evaluator.notes])),
+    )
+
+
+def _visit_missing_inner_late(world: World, parts: Parts, names: ModelNames) -> None:
+    """Inner components that only an expression asked for."""
+    known = set(parts.leaves)
+    late = Parts()
+    for component in world.missing_inner.values():
+        visit(component, late)
+    for leaf in late.leaves:
+        if leaf not in known:
+            parts.leaves.append(leaf)
+            names.symbol(leaf)
+
+
+def _functions_of_time(bindings: Sequence[Equation]) -> dict[str, Expression]:
+    """Variables that are bound to expressions of time and parameters alone."""
+    found: dict[str, Expression] = {}
+    for equation in bindings:
+        if equation.lhs.op == "name" and any(e.op == "time" for e in ex.walk(equation.rhs)):
+            found[equation.lhs.target] = equation.rhs
+    return found
+
+
+def _unused_of_buses(
+    parts: Parts, equations: Sequence[Equation], whens: Whens
+) -> set[str]:
+    """Variables of expandable connectors that nobody uses: they do not exist."""
+    candidates = {
+        name
+        for leaf in parts.leaves
+        if leaf.variability not in ("parameter", "constant") and _in_bus(leaf)
+        for name in scalar_names(leaf)
+    }
+    if not candidates:
+        return candidates
+    roots = [side for e in equations for side in (e.lhs, e.rhs)]
+    for branch in (b for w in whens.clauses for b in w.branches):
+        roots += branch.conditions
+        for action in branch.actions:
+            candidates.discard(action.target)
+            roots.append(action.value)
+    return candidates - ex.names_in(*roots)
+
+
+def _in_bus(leaf: Component) -> bool:
+    above = leaf.parent
+    while above is not None and not above.is_root:
+        if above.type.is_expandable:
+            return True
+        above = above.parent
+    return False
+
+
+def _helpers(helpers: dict[str, Expression]) -> list[Variable]:
+    """Parameters that were introduced here, such as the slopes of a spline through a table."""
+    return [
+        Variable(
+            name,
+            variability=Variability.PARAMETER,
+            binding=binding,
+            fixed=True,
+            protected=True,
+            final=True,
+            origin=Origin(kind="helper"),
+        )
+        for name, binding in helpers.items()
+    ]
+
+

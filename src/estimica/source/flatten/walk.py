@@ -1,0 +1,146 @@
+"""The instance tree, walked once: all scalars and all sections of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from estimica.base.suggest import did_you_mean
+from estimica.source.instance.classes import Class
+from estimica.source.instance.components import Component
+from estimica.source.instance.modifiers import ATTRIBUTES
+from estimica.source.instance.place import error_at
+from estimica.source.limits import check_limits
+from estimica.source.syntax import tree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedSection:
+    """A section of a class, in the component that is an instance of it."""
+
+    section: tree.Section
+    scope: Class
+    instance: Component
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a model is made of."""
+
+    leaves: list[Component] = field(default_factory=list)
+    objects: list[Component] = field(default_factory=list)  # external objects
+    sections: list[PlacedSection] = field(default_factory=list)
+    instances: list[Component] = field(default_factory=list)  # all with members, elements one by one
+
+
+def parts_of(model: Component) -> Parts:
+    """All parts of a model, in the order of their declarations."""
+    parts = Parts()
+    _enter(model, parts)
+    return parts
+
+
+def visit(component: Component, parts: Parts) -> None:
+    """Add a component and all that is in it."""
+    if component.is_outer and not component.is_inner:
+        return
+    if not component.present:
+        return
+    if component.leaf is not None:
+        _check_attributes(component)
+        parts.leaves.append(component)
+        return
+    if component.type.is_external_object:
+        parts.objects.append(component)
+        return
+    for element in component.elements():
+        _enter(element, parts)
+
+
+def _enter(instance: Component, parts: Parts) -> None:
+    check_limits()
+    cls = instance.class_
+    _check_depth(instance)
+    parts.instances.append(instance)
+    _check_members(cls)
+    for child in cls.components():
+        visit(child, parts)
+    seen: set[tree.ClassDefinition] = set()
+    for ancestor in cls.ancestors():
+        body = ancestor.body
+        if body is None or ancestor.definition in seen:
+            continue
+        seen.add(ancestor.definition)
+        parts.sections += [PlacedSection(s, ancestor, instance) for s in body.sections]
+
+
+#: components in components beyond this are a class that contains itself
+DEEPEST = 100
+
+
+def _check_depth(instance: Component) -> None:
+    depth = 0
+    parent: Component | None = instance
+    while parent is not None:
+        depth += 1
+        parent = parent.parent
+    if depth > DEEPEST:
+        raise error_at(
+            "S221",
+            instance.owner,
+            instance.declaration.at,
+            f"class {instance.type.name} contains a component of itself; take it out",
+        )
+
+
+def _check_members(cls: Class) -> None:
+    """Every modifier must be of something that is there."""
+    for name, modifiers in cls.modifiers.members.items():
+        if modifiers.soft or cls.find(name) is not None:
+            continue
+        if modifiers.scope is None:
+            continue
+        raise error_at(
+            "S222",
+            modifiers.scope,
+            modifiers.at,
+            f"class {cls.name} has no '{name}' that could be modified"
+            f"{did_you_mean(name, cls.member_names())}",
+        )
+
+
+def _check_attributes(component: Component) -> None:
+    changes = component.changes
+    for name, modifiers in changes.members.items():
+        if name in ATTRIBUTES or modifiers.soft or modifiers.scope is None:
+            continue
+        raise error_at(
+            "S222",
+            modifiers.scope,
+            modifiers.at,
+            f"'{component.path}' is a {component.type.name}, which has no attribute '{name}'"
+            f"{did_you_mean(name, ATTRIBUTES)}",
+        )
+
+
+def contains_connections(nodes: tuple[tree.Equation, ...]) -> bool:
+    """Whether equations hold connect or Connections.… at any depth."""
+    return any(_is_connection(n) for n in _all_equations(nodes))
+
+
+def _is_connection(node: tree.Equation) -> bool:
+    if isinstance(node, tree.Connect):
+        return True
+    return isinstance(node, tree.CallEquation) and node.call.function.parts[0].name == "Connections"
+
+
+def _all_equations(nodes: tuple[tree.Equation, ...]) -> Iterator[tree.Equation]:
+    for node in nodes:
+        yield node
+        if isinstance(node, tree.For):
+            yield from _all_equations(node.body)
+        elif isinstance(node, tree.If):
+            for _, body in node.branches:
+                yield from _all_equations(body)
+
+

@@ -1,0 +1,1 @@
+"""Classes and components of a model, with modifiers and redeclarations applied."""

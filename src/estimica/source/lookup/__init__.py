@@ -1,0 +1,1 @@
+"""Where the definitions of classes are found."""
