@@ -50,7 +50,6 @@ HOMES = {
     "rumoca": ("source/rumoca",),
     "numba": ("compiled/llvm/numba.py",),
     "llvmlite": ("compiled", "simulate"),
-    "lark": ("source", "study"),
     "fmpy": ("simulate/fmu",),
     "distributed": ("execute",),
     "nutpie": ("infer/posterior",),

@@ -16,7 +16,7 @@ SOURCES = ROOT / "src"
 #: modules of Python and of libraries that our processes import, early or late
 NAMES = (
     "argparse", "asyncio", "casadi", "codecs", "contextlib", "copyreg", "ctypes", "dask",
-    "distributed", "encodings", "estimica", "functools", "hashlib", "importlib", "json", "lark",
+    "distributed", "encodings", "estimica", "functools", "hashlib", "importlib", "json",
     "llvmlite", "logging", "multiprocessing", "numba", "numpy", "pathlib", "pickle", "random",
     "runpy", "scipy", "selectors", "signal", "site", "sitecustomize", "socket", "struct",
     "subprocess", "sysconfig", "tempfile", "threading", "threadpoolctl", "tokenize", "types",
@@ -214,7 +214,7 @@ def test_a_command_runs_no_module_of_the_current_folder(hostile: Path, command: 
 @pytest.mark.slow
 def test_python_m_looks_in_the_current_folder_only_until_the_command_begins(hostile: Path) -> None:
     """What Python and its `-m` import before any line of ours cannot be held."""
-    late = ("casadi", "lark", "llvmlite", "numba", "numpy", "scipy", "multiprocessing", "yaml")
+    late = ("casadi", "llvmlite", "numba", "numpy", "scipy", "multiprocessing", "yaml")
     for name in set(NAMES) - set(late):
         (hostile / f"{name}.py").unlink()
     done = ran(["-m", "estimica", "check", "study.toml"], hostile)

@@ -2,243 +2,201 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
 
-from lark import Token, v_args
-from lark.visitors import Transformer_NonRecursive
-
+from estimica.base.errors import SourceError
 from estimica.source.base_modelica.document import Node, Parts
+from estimica.source.syntax import tree
 from estimica.source.syntax.nodes import BUILTINS, NAMED_ARGUMENT, USER_DOCUMENT
-from estimica.source.syntax.parser import reference_node, unescaped
-
-if TYPE_CHECKING:
-    from lark.tree import Meta
+from estimica.source.syntax.parser import reference_node
+from estimica.source.syntax.tokens import place
 
 _OPERATORS = {
     "<": "Lt", "<=": "Le", ">": "Gt", ">=": "Ge", "==": "Eq", "<>": "Neq",
-    "+": "Add", "-": "Sub", ".+": "AddElem", ".-": "SubElem",
+    "+": "Add", "-": "Sub", ".+": "AddElem", ".-": "SubElem", "or": "Or", "and": "And",
     "*": "Mul", "/": "Div", ".*": "MulElem", "./": "DivElem", "^": "Exp", ".^": "ExpElem",
 }  # fmt: skip
+#: Whole numbers from here on are not all floating-point numbers; they are read as Real.
+_EXACT = 2.0**53
 
 
-def plain_name(token: str) -> str:
+def plain_name(word: str) -> str:
     """An identifier without its quotes."""
-    if token.startswith("'"):
-        return token[1:-1].replace("\\'", "'").replace("\\\\", "\\")
-    return str(token)
+    if word.startswith("'"):
+        return word[1:-1].replace("\\'", "'").replace("\\\\", "\\")
+    return word
 
 
-def span_of_text(meta: Meta) -> Node:
-    """Where something stands in the text."""
-    if meta.empty:
-        return {"source": USER_DOCUMENT, "start": 0, "end": 0}
-    return {"source": USER_DOCUMENT, "start": meta.start_pos, "end": meta.end_pos}
+def plain_type(name: tree.TypeName) -> str:
+    """The dotted name of a class without quotes."""
+    return ".".join(map(plain_name, name.parts))
+
+
+def span_from(at: int, end: int | None = None) -> Node:
+    """Where something stands in the text; without `end` only its beginning counts."""
+    return {"source": USER_DOCUMENT, "start": at, "end": at if end is None else end}
 
 
 def _literal(kind: str, value: object) -> Node:
     return {"Literal": {"value": {kind: value}}}
 
 
-def _binary(op: str, left: Node, right: Node) -> Node:
-    return {"Binary": {"op": op, "lhs": left, "rhs": right}}
+class Expressions:
+    """Makes nodes of the tree; `references` are those to variables, in the order of the text."""
 
-
-class Reference(NamedTuple):
-    """A name with subscripts, wherever it stands."""
-
-    parts: Parts
-    quoted: bool
-    span: Node
-
-    @property
-    def name(self) -> str:
-        """Without subscripts."""
-        return ".".join(ident for ident, _ in self.parts)
-
-
-@v_args(inline=True)
-class Expressions(Transformer_NonRecursive[Token, Any]):
-    """The rules of the grammar for expressions."""
-
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, source: tree.Source) -> None:
+        self._source = source
         self.references: list[tuple[Node, Parts]] = []
 
-    def number(self, token: Token) -> Node:
-        """A number: whole, or Real."""
-        if token.isdigit():
-            return _literal("Integer", int(token))
-        return _literal("Real", float(token))
+    def refused(self, at: int, expected: str) -> SourceError:
+        """What Modelica has and Base Modelica has not."""
+        return SourceError("S200", f"{place(self._source, at)}: expected {expected}")
 
-    def string(self, token: Token) -> Node:
-        """A text in its quotes."""
-        return _literal("String", unescaped(token))
+    def node(self, value: tree.Expression | None) -> Node:
+        """The node of an expression."""
+        match value:
+            case None:
+                return {"Empty": {}}
+            case tree.Number(number, whole):
+                exact = whole and number < _EXACT
+                return _literal("Integer", int(number)) if exact else _literal("Real", number)
+            case tree.Text(text):
+                return _literal("String", text)
+            case tree.Truth(truth):
+                return _literal("Boolean", truth)
+            case tree.End():
+                return {"VarRef": {"name": {"name": "end"}, "subscripts": []}}
+            case tree.Colon():
+                return {"Colon": {}}
+            case tree.Reference():
+                return self._variable(value)
+            case tree.Binary():
+                return self._chain(value)
+            case tree.Unary(op, operand):
+                return self._sign(op, self.node(operand))
+            case tree.IfExpression(branches, otherwise):
+                made = [[self.node(c), self.node(v)] for c, v in branches]
+                return {"If": {"branches": made, "else_branch": self.node(otherwise)}}
+            case tree.Range(first, step, last):
+                start = self.node(first)
+                between = None if step is None else self.node(step)
+                return {"Range": {"start": start, "step": between, "end": self.node(last)}}
+            case tree.Call():
+                return self._call(value)
+            case _:
+                return self._composed(value)
 
-    def true(self) -> Node:
-        """`true`."""
-        return _literal("Boolean", True)
+    def _composed(self, value: tree.Expression) -> Node:
+        match value:
+            case tree.PartialCall(function, named):
+                name = self.name_of(function)
+                return {"FunctionReference": {"name": name, "args": self._named(named)}}
+            case tree.ArrayOf((element,), _, iterators) if iterators:
+                return self._comprehension(element, iterators)
+            case tree.ArrayOf(elements):
+                return {"Array": {"elements": self.nodes(elements), "kind": "Array"}}
+            case tree.Matrix(rows):
+                made = [{"Array": {"elements": self.nodes(r), "kind": "Horizontal"}} for r in rows]
+                return {"Array": {"elements": made, "kind": "Vertical"}}
+            case tree.Several(elements):
+                return {"Tuple": {"elements": self.nodes(elements)}}
+            case tree.Indexed(base, subscripts):
+                inner = self.node(base)
+                return {"Index": {"base": inner, "subscripts": self.subscripts(subscripts)}}
+            case tree.Field(base, name):
+                return {"FieldAccess": {"base": self.node(base), "field": plain_name(name)}}
+        raise self.refused(value.at, "an expression of Base Modelica")
 
-    def false(self) -> Node:
-        """`false`."""
-        return _literal("Boolean", False)
+    def nodes(self, values: Sequence[tree.Expression | None]) -> list[Node]:
+        """The nodes of several expressions."""
+        return [self.node(v) for v in values]
 
-    def end(self) -> Node:
-        """`end` in a subscript."""
-        return {"VarRef": {"name": {"name": "end"}, "subscripts": []}}
+    def _chain(self, value: tree.Binary) -> Node:
+        """A long sum leans to the left; to descend into each would end Python's stack."""
+        rest: list[tree.Binary] = []
+        left: tree.Expression = value
+        while isinstance(left, tree.Binary):
+            rest.append(left)
+            left = left.left
+        made = self.node(left)
+        for binary in reversed(rest):
+            right = self.node(binary.right)
+            made = {"Binary": {"op": _OPERATORS[binary.op], "lhs": made, "rhs": right}}
+        return made
 
-    def binary(self, left: Node, token: Token, right: Node) -> Node:
-        """Two operands and what stands between them."""
-        return _binary(_OPERATORS[token], left, right)
+    def _sign(self, op: str, operand: Node) -> Node:
+        if op == "not":
+            return {"Unary": {"op": "Not", "rhs": operand}}
+        return {"Unary": {"op": "Minus", "rhs": operand}} if "-" in op else operand
 
-    def or_(self, left: Node, right: Node) -> Node:
-        """`a or b`."""
-        return _binary("Or", left, right)
-
-    def and_(self, left: Node, right: Node) -> Node:
-        """`a and b`."""
-        return _binary("And", left, right)
-
-    def not_(self, operand: Node) -> Node:
-        """`not a`."""
-        return {"Unary": {"op": "Not", "rhs": operand}}
-
-    def sign(self, token: Token, operand: Node) -> Node:
-        """`-a` or `+a`."""
-        return {"Unary": {"op": "Minus", "rhs": operand}} if "-" in token else operand
-
-    def if_expression(self, *parts: Node) -> Node:
-        """`if a then b elseif c then d else e`."""
-        branches = [list(pair) for pair in zip(parts[:-1:2], parts[1:-1:2], strict=True)]
-        return {"If": {"branches": branches, "else_branch": parts[-1]}}
-
-    def range(self, first: Node, last: Node) -> Node:
-        """`a:b`."""
-        return {"Range": {"start": first, "step": None, "end": last}}
-
-    def stepped_range(self, first: Node, step: Node, last: Node) -> Node:
-        """`a:step:b`."""
-        return {"Range": {"start": first, "step": step, "end": last}}
-
-    def output(self, value: Node | None = None) -> Node:
-        """One of several results, perhaps left out."""
-        return {"Empty": {}} if value is None else value
-
-    def outputs(self, *values: Node) -> list[Node]:
-        """The list of results in parentheses."""
-        return list(values)
-
-    def parenthesis(self, values: list[Node]) -> Node:
-        """`(a)`, or several results."""
-        return values[0] if len(values) == 1 else {"Tuple": {"elements": values}}
-
-    def row(self, *values: Node) -> list[Node]:
-        """A row of a matrix."""
-        return list(values)
-
-    def matrix(self, *rows: list[Node]) -> Node:
-        """`[a, b; c, d]`."""
-        made = [{"Array": {"elements": r, "kind": "Horizontal"}} for r in rows]
-        return {"Array": {"elements": made, "kind": "Vertical"}}
-
-    def array(self, *values: Node | None) -> Node:
-        """`{a, b}`."""
-        return {"Array": {"elements": [v for v in values if v is not None], "kind": "Array"}}
-
-    def comprehension(self, value: Node, indices: list[tuple[str, Node]]) -> Node:
-        """`a for i in r`."""
-        named = [{"name": name, "range": values} for name, values in indices]
-        return {"ArrayComprehension": {"expr": value, "indices": named, "filter": None}}
-
-    def element_of(self, value: Node, subscripts: list[Node]) -> Node:
-        """`(a)[i]`."""
-        return {"Index": {"base": value, "subscripts": subscripts}}
-
-    def field_of(self, value: Node, token: Token) -> Node:
-        """`(a).b`."""
-        return {"FieldAccess": {"base": value, "field": plain_name(token)}}
-
-    def index(self, token: Token, values: Node) -> tuple[str, Node]:
-        """`i in r`."""
-        return plain_name(token), values
-
-    def indices(self, *found: tuple[str, Node]) -> list[tuple[str, Node]]:
-        """`i in r, j in s`."""
-        return list(found)
-
-    def colon(self) -> Node:
-        """`:` as a subscript."""
-        return {"Colon": {}}
-
-    def subscript(self, value: Node) -> Node:
-        """Any other subscript."""
-        return {"Expr": {"expr": value}}
-
-    def subscripts(self, *found: Node) -> list[Node]:
-        """`[i, j]`."""
-        return list(found)
+    def subscripts(self, values: Sequence[tree.Expression]) -> list[Node]:
+        """[i, :]."""
+        return [
+            {"Colon": {}} if isinstance(v, tree.Colon) else {"Expr": {"expr": self.node(v)}}
+            for v in values
+        ]
 
     # --- references and calls ---
 
-    def reference_part(
-        self, token: Token, subscripts: list[Node] | None
-    ) -> tuple[Token, list[Node]]:
-        """An identifier with its subscripts."""
-        return token, subscripts or []
+    def name_of(self, reference: tree.Reference) -> str:
+        """The dotted name without quotes and subscripts."""
+        return ".".join([plain_name(part.name) for part in reference.parts])
 
-    @v_args(meta=True)
-    def reference(self, meta: Meta, children: list[Any]) -> Reference:
-        """A name, perhaps dotted, with subscripts."""
-        named = [c for c in children if c is not None]
-        parts = [(plain_name(token), subscripts) for token, subscripts in named]
-        return Reference(parts, any(t.startswith("'") for t, _ in named), span_of_text(meta))
+    def parts(self, reference: tree.Reference) -> Parts:
+        """The identifiers of a reference with their subscripts."""
+        return [(plain_name(p.name), self.subscripts(p.subscripts)) for p in reference.parts]
 
-    def variable(self, reference: Reference) -> Node:
-        """A name as a value."""
-        node = reference_node(reference.parts, reference.span)
-        self.references.append((node, reference.parts))
+    def _variable(self, reference: tree.Reference) -> Node:
+        parts = self.parts(reference)
+        node = reference_node(parts, span_from(reference.at))
+        self.references.append((node, parts))
         return node
 
-    def arguments(self, *found: Node | None) -> list[Node]:
-        """`(a, b = c)`."""
-        return [a for a in found if a is not None]
+    def arguments(self, call: tree.Call) -> list[Node]:
+        """The arguments of a call, those with names last."""
+        if call.iterators:
+            return [self._comprehension(call.arguments[0], call.iterators)]
+        return [*self.nodes(call.arguments), *self._named(call.named)]
 
-    def named_argument(self, token: Token, value: Node) -> Node:
-        """`b = c` in a call."""
-        name = {"name": NAMED_ARGUMENT + plain_name(token)}
-        return {"FunctionCall": {"name": name, "args": [value]}}
+    def _named(self, named: Sequence[tuple[str, tree.Expression]]) -> list[Node]:
+        return [
+            {
+                "FunctionCall": {
+                    "name": {"name": NAMED_ARGUMENT + plain_name(name)},
+                    "args": [self.node(value)],
+                }
+            }
+            for name, value in named
+        ]
 
-    def partial_application(self, name: str, arguments: list[Node]) -> Node:
-        """`function f(a = 1)`."""
-        return {"FunctionReference": {"name": name, "args": arguments}}
+    def _call(self, call: tree.Call) -> Node:
+        """Names in quotes are functions of the text, others those of the language."""
+        name = self.name_of(call.function)
+        arguments = self.arguments(call)
+        span = span_from(call.at)
+        if not any(part.name.startswith("'") for part in call.function.parts):
+            if name == "pure" and len(arguments) == 1:
+                return arguments[0]
+            if name == "array":
+                return {"Array": {"elements": arguments, "kind": "Array"}}
+            if name == "sample":
+                arguments = arguments[-2:]  # later stages of OpenModelica put a number first
+            if name in BUILTINS:
+                return {
+                    "BuiltinCall": {"function": BUILTINS[name], "args": arguments, "span": span}
+                }
+        return {"FunctionCall": {"name": {"name": name}, "args": arguments, "span": span}}
 
-    def named_partial_application(self, token: Token, name: str, arguments: list[Node]) -> Node:
-        """`g = function f(a = 1)`."""
-        return self.named_argument(token, self.partial_application(name, arguments))
+    def _comprehension(self, value: tree.Expression, iterators: Sequence[tree.Iterator]) -> Node:
+        inner = self.node(value)
+        indices = [{"name": name, "range": values} for name, values in self.indices(iterators)]
+        return {"ArrayComprehension": {"expr": inner, "indices": indices, "filter": None}}
 
-    @v_args(meta=True)
-    def call(self, meta: Meta, children: list[Any]) -> Node:
-        """`f(a)`."""
-        reference, arguments = children
-        return call_node(reference, arguments, span_of_text(meta))
-
-    @v_args(meta=True)
-    def initial_call(self, meta: Meta, children: list[Any]) -> Node:
-        """`initial()`."""
-        return call_node(Reference([("initial", [])], False, {}), children[0], span_of_text(meta))
-
-    def pure_call(self, arguments: list[Node]) -> Node:
-        """`pure(f(a))`."""
-        return arguments[0]
-
-
-def call_node(reference: Reference, arguments: list[Node], span: Node) -> Node:
-    """A call; names in quotes are functions of the text, others those of the language."""
-    name = reference.name
-    if not reference.quoted:
-        if name == "array":
-            return {"Array": {"elements": arguments, "kind": "Array"}}
-        if name == "sample":
-            arguments = arguments[-2:]  # later stages of OpenModelica put a number first
-        if name in BUILTINS:
-            return {"BuiltinCall": {"function": BUILTINS[name], "args": arguments, "span": span}}
-    return {"FunctionCall": {"name": {"name": name}, "args": arguments, "span": span}}
+    def indices(self, iterators: Sequence[tree.Iterator]) -> list[tuple[str, Node]]:
+        """`i in r, j in s`."""
+        found = []
+        for iterator in iterators:
+            if iterator.range is None:
+                raise self.refused(iterator.at, f"'{iterator.name} in' and a range")
+            found.append((plain_name(iterator.name), self.node(iterator.range)))
+        return found

@@ -12,7 +12,7 @@ from estimica.flat import expression as ex
 from estimica.flat.system import Experiment, FlatSystem, Variability
 from estimica.source.base_modelica.document import BaseText, Class, Document, Modification
 from estimica.source.base_modelica.flat import FlatModel, flat_model
-from estimica.source.base_modelica.parser import grammar, parse
+from estimica.source.base_modelica.parser import parse
 from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.decode.origins import SourceFiles
 from estimica.source.decode.system import decode
@@ -33,7 +33,7 @@ def load_base_modelica(
 ) -> FlatSystem:
     """The model of a Base Modelica text; arguments as those of `load_flat`."""
     fixed = sorted((k, type(v).__name__, v) for k, v in (fix or {}).items())
-    key = key_of("base modelica", grammar(), class_name, source.text, source.label, fixed)
+    key = key_of("base modelica", class_name, source.text, source.label, fixed)
     system = read_flat(key) if cache else None
     if system is None:
         system = base_modelica_system(source.text, source.label, class_name, fix)

@@ -1,171 +1,118 @@
-"""Equations and statements of Base Modelica as the nodes of our own parser."""
+"""Equations and statements of Base Modelica as the nodes that sections are decoded from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
-from lark import v_args
-
-from estimica.source.base_modelica.document import Node, Section
-from estimica.source.base_modelica.expressions import Expressions, Reference, span_of_text
+from estimica.source.base_modelica.document import Node
+from estimica.source.base_modelica.expressions import Expressions, span_from
+from estimica.source.syntax import tree
 from estimica.source.syntax.nodes import argument_value
 from estimica.source.syntax.parser import component_node
 
-if TYPE_CHECKING:
-    from lark.tree import Meta
 
-
-class _Block(list[Node]):
-    """The equations or statements of one branch."""
-
-
-@v_args(inline=True)
 class Statements(Expressions):
-    """The rules of the grammar for sections."""
-
-    def equations(self, *nodes: Node) -> Section:
-        """An equation section."""
-        return Section("equation", nodes)
-
-    def initial_equations(self, *nodes: Node) -> Section:
-        """An initial equation section."""
-        return Section("initial equation", nodes)
-
-    def algorithm(self, *nodes: Node) -> Section:
-        """An algorithm section."""
-        return Section("algorithm", nodes)
-
-    def initial_algorithm(self, *nodes: Node) -> Section:
-        """An initial algorithm section."""
-        return Section("initial algorithm", nodes)
-
-    def equation_list(self, *nodes: Node) -> _Block:
-        """The equations of a branch or loop."""
-        return _Block(nodes)
-
-    def statement_list(self, *nodes: Node) -> _Block:
-        """The statements of a branch or loop."""
-        return _Block(nodes)
+    """Makes nodes of equations and statements."""
 
     # --- equations ---
 
-    @v_args(meta=True)
-    def equality(self, meta: Meta, children: list[Any]) -> Node:
-        """`a = b`."""
-        left, right, _ = children
-        return {"Equation": {"lhs": left, "rhs": right, "span": span_of_text(meta)}}
+    def equations(self, body: Sequence[tree.Equation]) -> list[Node]:
+        """The nodes of equations."""
+        return [self._equation(e) for e in body]
 
-    @v_args(meta=True)
-    def call_equation(self, meta: Meta, children: list[Any]) -> Node:
-        """A call where an equation may stand."""
-        call = children[0].get("FunctionCall") or children[0].get("BuiltinCall")
-        if call is None:
-            nothing: Node = {"without '='": {}}  # refused with its place when it is looked at
-            content = {"lhs": children[0], "rhs": nothing, "span": span_of_text(meta)}
-            return {"Equation": content}
-        name = call["name"]["name"] if "name" in call else call["function"]
-        return _action(name, call["args"], span_of_text(meta)) or {
-            "Call": {"name": name, "args": call["args"], "span": span_of_text(meta)}
+    def _equation(self, equation: tree.Equation) -> Node:
+        span = span_from(equation.at, equation.end)
+        match equation:
+            case tree.Equality(left, right):
+                content = {"lhs": self.node(left), "rhs": self.node(right)}
+                return {"Equation": {**content, "span": span}}
+            case tree.CallEquation(call):
+                return self._call_equation(call, span)
+            case tree.If(branches):
+                made, other = [], []
+                for condition, body in branches:
+                    if condition is None:
+                        other = self.equations(body)
+                    else:
+                        made.append((self.node(condition), self.equations(body)))
+                return {"IfEquation": {"branches": made, "else": other, "span": span}}
+            case tree.For(iterators, body):
+                indices = self._identified(iterators)
+                loop: Node = {"indices": indices, "body": self.equations(body)}
+                return {"ForEquation": {**loop, "span": span}}
+            case tree.When(branches):
+                pairs = [(self.node(c), self.equations(body)) for c, body in branches]
+                return {"WhenEquation": {"branches": pairs, "span": span}}
+        raise self.refused(equation.at, "an equation of Base Modelica; it has no connections")
+
+    def _call_equation(self, call: tree.Call, span: Node) -> Node:
+        node = self.node(call)
+        made = node.get("FunctionCall") or node.get("BuiltinCall")
+        if made is None:
+            raise self.refused(call.at, "a call that can stand alone, or '=' behind it")
+        name = made["name"]["name"] if "name" in made else made["function"]
+        return _action(name, made["args"], span) or {
+            "Call": {"name": name, "args": made["args"], "span": span}
         }
-
-    @v_args(meta=True)
-    def if_equation(self, meta: Meta, children: list[Any]) -> Node:
-        """`if … then … end if`."""
-        branches, other = _branches(children)
-        content = {"branches": branches, "else": other or [], "span": span_of_text(meta)}
-        return {"IfEquation": content}
-
-    @v_args(meta=True)
-    def for_equation(self, meta: Meta, children: list[Any]) -> Node:
-        """`for … loop … end for`."""
-        indices, body, _ = children
-        content = {"indices": _identified(indices), "body": body, "span": span_of_text(meta)}
-        return {"ForEquation": content}
-
-    @v_args(meta=True)
-    def when_equation(self, meta: Meta, children: list[Any]) -> Node:
-        """`when … then … end when`."""
-        branches = _pairs(children[:-1])
-        return {"WhenEquation": {"branches": branches, "span": span_of_text(meta)}}
 
     # --- statements ---
 
-    @v_args(meta=True)
-    def assignment(self, meta: Meta, children: list[Any]) -> Node:
-        """`a := b`."""
-        target, value, _ = children
-        comp = component_node(target.parts)
-        return {"Assignment": {"comp": comp, "value": value, "span": span_of_text(meta)}}
+    def statements(self, body: Sequence[tree.Equation]) -> list[Node]:
+        """The nodes of statements."""
+        return [self._statement(s) for s in body]
 
-    @v_args(meta=True)
-    def call_statement(self, meta: Meta, children: list[Any]) -> Node:
-        """A call as a statement."""
-        reference, arguments, _ = children
-        span = span_of_text(meta)
-        name = "Reinit" if reference.name == "reinit" else reference.name
-        return _action(name, arguments, span) or _assigned([], reference, arguments, span)
+    def _statement(self, statement: tree.Equation) -> Node:
+        span = span_from(statement.at, statement.end)
+        match statement:
+            case tree.Assignment(tree.Reference() as target, value):
+                comp = component_node(self.parts(target))
+                return {"Assignment": {"comp": comp, "value": self.node(value), "span": span}}
+            case tree.Assignment(tree.Several(targets), value):
+                if not isinstance(value, tree.Call):
+                    raise self.refused(value.at, "a call with several results")
+                return self._assigned(targets, value, span)
+            case tree.CallEquation(call):
+                name = self.name_of(call.function)
+                name = "Reinit" if name == "reinit" else name
+                return _action(name, self.arguments(call), span) or self._assigned((), call, span)
+            case tree.Jump(word):
+                return {word.capitalize(): {"span": span}}
+            case tree.If(branches):
+                blocks, other = [], None
+                for condition, body in branches:
+                    if condition is None:
+                        other = self.statements(body)
+                    else:
+                        blocks.append(self._block(condition, body))
+                return {"If": {"cond_blocks": blocks, "else_block": other, "span": span}}
+            case tree.For(iterators, body):
+                indices = self._identified(iterators)
+                content = {"indices": indices, "equations": self.statements(body)}
+                return {"For": {**content, "span": span}}
+            case tree.While(condition, body):
+                return {"While": {"block": self._block(condition, body), "span": span}}
+            case tree.When(branches):
+                blocks = [self._block(c, body) for c, body in branches]
+                return {"When": {"blocks": blocks, "span": span}}
+        raise self.refused(statement.at, "a statement of Base Modelica")
 
-    @v_args(meta=True)
-    def several_assignment(self, meta: Meta, children: list[Any]) -> Node:
-        """`(a, b) := f(c)`."""
-        *targets, reference, arguments, _ = children
-        return _assigned(targets, reference, arguments, span_of_text(meta))
+    def _block(self, condition: tree.Expression, body: Sequence[tree.Equation]) -> Node:
+        return {"cond": self.node(condition), "stmts": self.statements(body)}
 
-    def target(self, reference: Reference | None) -> Reference:
-        """What is assigned, or nothing."""
-        return reference or Reference([], False, {})
+    def _identified(self, iterators: Sequence[tree.Iterator]) -> list[Node]:
+        return [{"ident": name, "range": values} for name, values in self.indices(iterators)]
 
-    @v_args(meta=True)
-    def break_statement(self, meta: Meta, _: list[Any]) -> Node:
-        """`break`."""
-        return {"Break": {"span": span_of_text(meta)}}
-
-    @v_args(meta=True)
-    def return_statement(self, meta: Meta, _: list[Any]) -> Node:
-        """`return`."""
-        return {"Return": {"span": span_of_text(meta)}}
-
-    @v_args(meta=True)
-    def if_statement(self, meta: Meta, children: list[Any]) -> Node:
-        """`if … then … end if`."""
-        branches, other = _branches(children)
-        blocks = [{"cond": condition, "stmts": body} for condition, body in branches]
-        return {"If": {"cond_blocks": blocks, "else_block": other, "span": span_of_text(meta)}}
-
-    @v_args(meta=True)
-    def for_statement(self, meta: Meta, children: list[Any]) -> Node:
-        """`for … loop … end for`."""
-        indices, body, _ = children
-        content = {"indices": _identified(indices), "equations": body, "span": span_of_text(meta)}
-        return {"For": content}
-
-    @v_args(meta=True)
-    def while_statement(self, meta: Meta, children: list[Any]) -> Node:
-        """`while … loop … end while`."""
-        condition, body, _ = children
-        block = {"cond": condition, "stmts": body}
-        return {"While": {"block": block, "span": span_of_text(meta)}}
-
-    @v_args(meta=True)
-    def when_statement(self, meta: Meta, children: list[Any]) -> Node:
-        """`when … then … end when`."""
-        blocks = [{"cond": c, "stmts": body} for c, body in _pairs(children[:-1])]
-        return {"When": {"blocks": blocks, "span": span_of_text(meta)}}
-
-
-def _pairs(children: Sequence[Any]) -> list[tuple[Node, list[Node]]]:
-    return list(zip(children[::2], children[1::2], strict=True))
-
-
-def _branches(children: Sequence[Any]) -> tuple[list[tuple[Node, list[Node]]], list[Node] | None]:
-    """Conditions with what they guard, and the last branch, None where there is none."""
-    *branches, other, _ = children
-    return _pairs(branches), other
-
-
-def _identified(indices: Sequence[tuple[str, Node]]) -> list[Node]:
-    return [{"ident": name, "range": values} for name, values in indices]
+    def _assigned(
+        self, targets: Sequence[tree.Expression | None], call: tree.Call, span: Node
+    ) -> Node:
+        outputs: list[Node | None] = []
+        for target in targets:
+            if target is not None and not isinstance(target, tree.Reference):
+                raise self.refused(target.at, "a variable to assign to")
+            outputs.append(None if target is None else component_node(self.parts(target)))
+        name = self.name_of(call.function)
+        content = {"comp": {"name": name}, "args": self.arguments(call), "outputs": outputs}
+        return {"FunctionCall": {**content, "span": span}}
 
 
 def _action(name: str, arguments: list[Node], span: Node) -> Node | None:
@@ -181,11 +128,3 @@ def _action(name: str, arguments: list[Node], span: Node) -> Node | None:
         case "Reinit" if len(values) == 2:
             return {"Reinit": {"target": values[0], "value": values[1], "span": span}}
     return None
-
-
-def _assigned(
-    targets: Sequence[Reference], reference: Reference, arguments: list[Node], span: Node
-) -> Node:
-    outputs = [component_node(t.parts) if t.parts else None for t in targets]
-    content = {"comp": {"name": reference.name}, "args": arguments, "outputs": outputs}
-    return {"FunctionCall": {**content, "span": span}}

@@ -38,7 +38,7 @@ class LazyBody:
         return self._found
 
 
-class _Elements:
+class Elements:
     """What was found of a body so far."""
 
     __slots__ = (
@@ -68,7 +68,7 @@ class Classes(Modifications):
 
     def body(self, end: int) -> tree.Body:
         """All that stands before the word number `end`, which closes the class."""
-        found = _Elements()
+        found = Elements()
         protected = False
         while self.i < end:
             word = self.texts[self.i]
@@ -133,7 +133,7 @@ class Classes(Modifications):
 
     # --- elements ---
 
-    def element(self, found: _Elements, protected: bool) -> None:
+    def element(self, found: Elements, protected: bool) -> None:
         """One import, extends, class or component clause with its semicolon."""
         word = self.texts[self.i]
         if word == "import":
@@ -195,15 +195,21 @@ class Classes(Modifications):
         return tree.Extends(base, modification, protected, self.annotation(), at)
 
     def _components(self, prefixes: tree.Prefixes, only_one: bool = False) -> list[tree.Component]:
-        connection = self._one_of("flow", "stream")
-        variability = self._one_of("discrete", "parameter", "constant")
-        causality = self._one_of("input", "output")
+        connection = variability = causality = ""
+        while (word := self.texts[self.i]) in _BASE_PREFIXES:  # in any order
+            self.i += 1
+            if word in ("flow", "stream"):
+                connection = word
+            elif word in ("input", "output"):
+                causality = word
+            else:
+                variability = word
         kind = self.type_name()
         sizes = self.subscripts() if self.texts[self.i] == "[" else ()
         found = []
         while True:
             at = self.starts[self.i]
-            name = self.name()
+            name = self.component_name()
             own = self.subscripts() if self.texts[self.i] == "[" else ()
             modification = self.modification()
             condition = self.expression() if self.accept("if") else None
@@ -243,12 +249,9 @@ class Classes(Modifications):
             for c in found
         ]
 
-    def _one_of(self, *words: str) -> str:
-        word = self.texts[self.i]
-        if word not in words:
-            return ""
-        self.i += 1
-        return word
+    def component_name(self) -> str:
+        """The name of a component where it is declared."""
+        return self.name()
 
     def _constraint(self) -> tree.Constraint:
         at = self.starts[self.i]
@@ -284,6 +287,7 @@ class Classes(Modifications):
                 partial = True
             elif word in ("pure", "impure"):
                 pure = word == "pure"
+                self.accept("constant")  # Base Modelica says more of a function's purity
             else:
                 words.append(word)
         kind = " ".join(words)

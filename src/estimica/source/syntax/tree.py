@@ -320,6 +320,7 @@ class Section:
     algorithm: bool
     initial: bool
     body: tuple[Equation, ...]
+    of_parameters: bool = False  # a parameter equation of Base Modelica
 
 
 @dataclass(frozen=True, slots=True, eq=False)
