@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from estimica.base.errors import SourceError, UnsupportedError
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 #: functions that call themselves more deeply than this are refused
 MAX_DEPTH = 60
+#: calls of Python that they may take: some 20 a level, with nested expressions several times that
+_PYTHON_DEPTH = 6000
 
 
 def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
@@ -55,6 +59,9 @@ def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> 
     """Run it one level deeper; what does not fit inside is told with the function's place."""
     types_before = evaluator.local_types
     evaluator.local_types = _types(function)
+    depth_before = sys.getrecursionlimit()
+    if evaluator.depth == 0:
+        sys.setrecursionlimit(max(depth_before, _PYTHON_DEPTH))
     evaluator.depth += 1
     try:
         if evaluator.depth > MAX_DEPTH:
@@ -73,6 +80,8 @@ def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> 
     finally:
         evaluator.depth -= 1
         evaluator.local_types = types_before
+        if evaluator.depth == 0:
+            sys.setrecursionlimit(depth_before)
 
 
 def _run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
@@ -154,9 +163,18 @@ def declared(evaluator: Evaluator, parameter: Parameter, scope: Scope, local: Fr
         for field in parameter.fields:
             inside = field.default is None or field.default[1] is not scope
             known = record if inside else local  # `R r(a = a)` means the function's a
-            record[field.name] = declared(evaluator, field, scope, known)
+            record[field.name] = _field(evaluator, field, scope, known)
         value = Record(record, parameter.type)
     return full(shape, value) if shape else value
+
+
+def _field(evaluator: Evaluator, field: Parameter, scope: Scope, known: Frame) -> Value:
+    """The value of a field; a default that needs a field without a value waits to be assigned."""
+    if field.default is not None:
+        needed = first_names(field.default[0]) & known.keys()
+        if any(_lacks(known[n]) for n in needed):
+            field = replace(field, default=None)
+    return declared(evaluator, field, scope, known)
 
 
 def _shape(
