@@ -137,8 +137,8 @@ def _in_order(function: Function) -> list[Parameter]:
 
 
 def _needs(parameter: Parameter, scope: Scope) -> set[str]:
-    needed = first_names(*(d.expression for d in parameter.dimensions if d.scope is scope))
-    if parameter.default is not None and parameter.default[1] is scope:
+    needed = first_names(*(d.expression for d in parameter.dimensions if not d.outside))
+    if parameter.default is not None and parameter.sees != "outside":
         needed |= first_names(parameter.default[0])
     for field in parameter.fields or ():
         needed |= _needs(field, scope)
@@ -153,7 +153,8 @@ def declared(evaluator: Evaluator, parameter: Parameter, scope: Scope, local: Fr
     shape = _shape(evaluator, parameter.dimensions, local)
     if parameter.default is not None:
         expression, written_in = parameter.default
-        value = evaluator.one(expression, written_in, local)
+        seen = local if parameter.sees != "outside" else {}
+        value = evaluator.one(expression, written_in, seen)
         return broadcast(value, shape) if shape else value
     if shape is None:
         return None
@@ -161,8 +162,7 @@ def declared(evaluator: Evaluator, parameter: Parameter, scope: Scope, local: Fr
     if parameter.fields is not None:
         record: Frame = {}
         for field in parameter.fields:
-            inside = field.default is None or field.default[1] is not scope
-            known = record if inside else local  # `R r(a = a)` means the function's a
+            known = local if field.sees == "around" else record  # in `R r(a = a)` the latter
             record[field.name] = _field(evaluator, field, scope, known)
         value = Record(record, parameter.type)
     return full(shape, value) if shape else value
@@ -189,7 +189,8 @@ def _shape(
 
 
 def _dimension(evaluator: Evaluator, dimension: Dimension, local: Frame) -> float:
-    value = evaluator.one(dimension.expression, dimension.scope, local)
+    seen = {} if dimension.outside else local
+    value = evaluator.one(dimension.expression, dimension.scope, seen)
     if is_array(value):  # an enumeration or Boolean as a dimension
         return float(len(value))
     return evaluator.number(value, "it sets the size of an array")

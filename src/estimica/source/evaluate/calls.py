@@ -200,9 +200,11 @@ def _with_defaults(evaluator: Evaluator, function: Function, given: Frame) -> Fr
             given[name] = bodies.declared(evaluator, parameter, function.scope, given)
         else:
             expression, scope = parameter.default
-            for other in first_names(expression) & by_name.keys() - given.keys():
-                fill(other)
-            given[name] = evaluator.one(expression, scope, given)
+            seen = parameter.sees == "own"
+            if seen:
+                for other in first_names(expression) & by_name.keys() - given.keys():
+                    fill(other)
+            given[name] = evaluator.one(expression, scope, given if seen else {})
         pending.pop()
 
     for name in by_name:

@@ -21,6 +21,7 @@ class Dimension:
 
     expression: tree.Expression
     scope: Scope
+    outside: bool = False  # written where the names of the function or record are not seen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +37,9 @@ class Parameter:
     function: bool = False  # a function as an argument
     constant: bool = False
     literals: tuple[str, ...] = ()  # of an enumeration
+    #: whose names the default sees: "own" of the function or record that declares it, "around" of
+    #: the function in which the record is declared, "outside" neither
+    sees: str = "own"
 
 
 def no_annotation() -> tree.Modification | None:

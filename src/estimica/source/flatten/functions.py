@@ -71,8 +71,9 @@ class FunctionReader:
         if definition.derivative is not None:
             return self._derivative(cls)
         inputs, outputs, local = [], [], []
+        seen = frozenset(cls.ancestors())
         for component in cls.components():
-            parameter = self.parameter(component)
+            parameter = self.parameter(component, seen)
             causality = component.causality
             (inputs if causality == "input" else outputs if causality == "output" else local).append(
                 parameter
@@ -118,10 +119,11 @@ class FunctionReader:
 
     def _constructor(self, cls: Class) -> Function:
         inputs, local = [], []
+        seen = frozenset(cls.ancestors())
         for component in cls.components():
             if not component.present:
                 continue
-            parameter = self.parameter(component)
+            parameter = self.parameter(component, seen)
             hidden = component.variability == "constant" or (
                 component.declaration.prefixes.final and component.has_value
             )
@@ -131,11 +133,23 @@ class FunctionReader:
             source=cls.definition.source, at=cls.definition.at,
         )  # fmt: skip
 
-    def parameter(self, component: Component) -> Parameter:
-        """A component of a function or record."""
-        dimensions = tuple(Dimension(d, scope) for d, scope in component.declared_dimensions)
+    def parameter(
+        self, component: Component, own: frozenset[Class], around: frozenset[Class] = frozenset()
+    ) -> Parameter:
+        """A component of a function or record.
+
+        own: the classes whose names its declaration sees; around: of a record's field, those of
+        the function in which the record is declared.
+        """
+        dimensions = tuple(
+            Dimension(d, scope, scope not in own and scope not in around)
+            for d, scope in component.declared_dimensions
+        )
         binding = component.binding
         default = None if binding is None else (binding.expression, binding.scope)
+        sees = "own"
+        if binding is not None and binding.scope not in own:
+            sees = "around" if binding.scope in around else "outside"
         leaf = component.leaf
         constant = component.variability == "constant"
         if leaf is not None:
@@ -146,15 +160,21 @@ class FunctionReader:
                 leaf.kind,
                 constant=constant,
                 literals=leaf.type.literals if leaf.kind is Kind.ENUMERATION else (),
+                sees=sees,
             )
         cls = component.type
         if cls.is_a("function", "operator function"):
-            return Parameter(component.name, dimensions, default, function=True)
+            return Parameter(component.name, dimensions, default, function=True, sees=sees)
         if cls.is_external_object:
-            return Parameter(component.name, dimensions, default)
+            return Parameter(component.name, dimensions, default, sees=sees)
         whole = component.class_
-        fields = tuple(self.parameter(c) for c in whole.components() if c.present)
-        return Parameter(component.name, dimensions, default, None, fields, whole, constant=constant)
+        inside = frozenset(whole.ancestors())
+        fields = tuple(
+            self.parameter(c, inside, own | around) for c in whole.components() if c.present
+        )
+        return Parameter(
+            component.name, dimensions, default, None, fields, whole, constant=constant, sees=sees
+        )
 
 
 def function_annotation(cls: Class) -> tree.Modification | None:
