@@ -44,7 +44,7 @@ def load_model(
     inputs: Names = (),
     unknowns: Names = (),
     leave_out: Names = (),
-    frontend: str = "rumoca",
+    frontend: str = "estimica",
 ) -> ModelicaModel: ...
 
 
@@ -71,7 +71,7 @@ def load_model(
     inputs: Names = (),
     unknowns: Names = (),
     leave_out: Names = (),
-    frontend: str = "rumoca",
+    frontend: str = "estimica",
     interface: Interface | None = None,
     communication_step: float | None = None,
 ) -> ModelicaModel | FunctionModel | FmuModel:
@@ -128,7 +128,7 @@ class ModelSource:
     folder: Path | None = None
     fix: Fixed = field(default_factory=dict)
     libraries: Sequence[Path] = ()
-    frontend: str = "rumoca"
+    frontend: str = "estimica"
     interface: Interface | None = None
     communication_step: float | None = None
     code: TrustedCode | None = None  # of a Python function, where it was examined before

@@ -2,46 +2,257 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
-from estimica.flat.system import FlatSystem
+from estimica.base.errors import SourceError, UnsupportedError
+from estimica.base.suggest import did_you_mean
+from estimica.flat import expression as ex
+from estimica.flat.system import Experiment, FlatSystem, Variability
+from estimica.source.cache import key_of, read_flat, write_flat
+from estimica.source.flatten.function_model import function_as_model
 from estimica.source.flatten.system import flattened
 from estimica.source.instance.classes import Class
+from estimica.source.instance.modifiers import merged, written
 from estimica.source.instance.world import World
-from estimica.source.libraries.package_text import read_text
-from estimica.source.libraries.search import find_library
+from estimica.source.libraries.search import library_folders
+from estimica.source.limits import load_limits
 from estimica.source.lookup.table import ClassTable
+from estimica.source.request import FixedValue, check_fixed_names, literal
+from estimica.source.sought import Sought, annotated, parsed, sought
 from estimica.source.syntax import tree
-from estimica.source.syntax.file import parse_file
+from estimica.source.syntax.file import parse_modification
+
+#: calls of Python in calls: instances in instances, expressions in expressions; a model that is
+#: nested this deeply is refused before (500 brackets, 100 components), and some 20 calls are one
+#: level of either
+_RECURSION = 20_000
+
+_Tree: TypeAlias = "dict[str, _Tree | str]"
 
 
-@lru_cache(maxsize=2000)
-def _parsed(path: Path, size: int, changed: int) -> tree.File:
-    return parse_file(tree.Source(read_text(path), str(path)))
+def load_modelica(
+    source: str | Path,
+    class_name: str | None,
+    fix: Mapping[str, FixedValue] | None,
+    libraries: Sequence[Path],
+    inputs: Sequence[str],
+    cache: bool,
+    time_limit: float | None,
+) -> FlatSystem:
+    """The class as scalar variables and equations; the arguments are those of `load_flat`."""
+    request = sought(source, class_name, [Path(p) for p in libraries])
+    fixed = dict(fix or {})
+    key = _key(request, fixed, inputs)
+    system = read_flat(key) if cache else None
+    if system is None:
+        with load_limits(request.class_name, time_limit) as watch, _deep():
+            watch.stage = "its equations are read"
+            system = _loaded(request, fixed, inputs)
+        if cache:
+            write_flat(key, system)
+    return system.named(key if cache else "")
 
 
-def parsed(path: Path) -> tree.File:
-    """The syntax tree of a file, read once while it does not change."""
-    status = path.stat()
-    return _parsed(path, status.st_size, status.st_mtime_ns)
+@contextlib.contextmanager
+def _deep() -> Iterator[None]:
+    """Room for deep recursion, while it is needed."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
-def load_class(name: str, texts: list[tree.File], libraries: list[Path]) -> FlatSystem:
-    """The class of that full name."""
+def _key(request: Sought, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> str:
+    return key_of(
+        request.class_name,
+        request.label,
+        sorted((k, type(v).__name__, v) for k, v in fix.items()),
+        list(inputs),
+        request.state(),
+    )
 
-    def search(top: str) -> Path | None:
-        library = find_library(top, libraries)
-        return library.root if library is not None else None
 
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
-    table = ClassTable(texts, search, parsed)
-    world = World(table, lambda name: "")
-    found = world.root
-    for part in name.split("."):
+def _loaded(
+    request: Sought, fix: Mapping[str, FixedValue], inputs: Sequence[str]
+) -> FlatSystem:
+    if not fix:
+        return _flattened(request, {}, None, inputs)
+    try:
+        plain = _flattened(request, {}, None, inputs)
+    except (SourceError, UnsupportedError):
+        plain = None  # it may need the values to make sense
+    if plain is not None:
+        check_fixed_names(fix, plain)
+    whole = {k: v for k, v in fix.items() if "[" not in k}
+    elements = {k: v for k, v in fix.items() if "[" in k}
+    system = plain
+    if whole or system is None:
+        system = _flattened(request, whole, plain, inputs)
+    return with_elements(system, elements)
+
+
+def _flattened(
+    request: Sought,
+    fix: Mapping[str, FixedValue],
+    plain: FlatSystem | None,
+    inputs: Sequence[str],
+) -> FlatSystem:
+    table = ClassTable(request.texts, request.folder_of, parsed)
+    world = World(table, _library_hint)
+    cls = _class_of(world, request)
+    name = cls.name
+    is_function = cls.is_a("function", "operator function")
+    definition = cls.definition
+    if is_function:
+        cls = function_as_model(cls, inputs)
+    if fix:
+        text = f"({', '.join(_modifiers(_as_tree(fix, plain)))})"
+        changes = written(parse_modification(text, "fix"), world.root)
+        cls = Class(
+            cls.definition,
+            cls.outer,
+            merged(changes, cls.modifiers),
+            world,
+            None,
+            cls.extended,
+        )
+    system = flattened(world, cls)
+    system = dataclasses.replace(
+        system,
+        name=name,
+        experiment=experiment_of(definition),
+        source=request.label or "text",
+    )
+    return of_function(system) if is_function else system
+
+
+def _class_of(world: World, request: Sought) -> Class:
+    found: Class = world.root
+    names = request.class_name.split(".")
+    for k, part in enumerate(names):
         inner = found.find(part)
-        assert isinstance(inner, Class), name
+        if not isinstance(inner, Class):
+            known = [".".join([*names[:k], n]) for n in found.member_names()]
+            where = request.label or "the text"
+            raise SourceError(
+                "S002",
+                f"no class '{request.class_name}' in {where}"
+                f"{did_you_mean('.'.join(names[: k + 1]), known)}",
+            )
         found = inner
-    return dataclasses.replace(flattened(world, found), name=name)
+    if found.is_a("package") or found.leaf() is not None:
+        raise SourceError(
+            "S225",
+            f"'{request.class_name}' is a {found.definition.word}; name a model, block or function",
+        )
+    return found
+
+
+def _library_hint(name: str) -> str:
+    """What to say where the first part of an unknown name may be a library."""
+    if name not in ("Modelica", "ModelicaServices", "Complex"):
+        return ""
+    folders = ", ".join(str(f) for f in library_folders()) or "none"
+    return (
+        f": it is of a library that was not found (library folders: {folders}); "
+        "set MODELICAPATH to the folder that holds it"
+    )
+
+
+def experiment_of(definition: tree.ClassDefinition) -> Experiment:
+    """The experiment annotation of a class, empty where it has none."""
+    said = annotated(definition, "experiment")
+    values: dict[str, float] = {}
+    for argument in said.arguments if said is not None else ():
+        if isinstance(argument, tree.Modifier) and argument.modification.value is not None:
+            number = _number(argument.modification.value)
+            if number is not None:
+                values[argument.path[0]] = number
+    return Experiment(
+        start=values.get("StartTime", 0.0),
+        stop=values.get("StopTime"),
+        tolerance=values.get("Tolerance"),
+        interval=values.get("Interval"),
+    )
+
+
+def _number(node: tree.Expression) -> float | None:
+    """A number as annotations have them: perhaps with a sign, a product or a quotient."""
+    match node:
+        case tree.Number():
+            return node.value
+        case tree.Unary(op="-"):
+            inner = _number(node.operand)
+            return None if inner is None else -inner
+        case tree.Binary():
+            left, right = _number(node.left), _number(node.right)
+            if left is None or right is None:
+                return None
+            op = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow"}.get(node.op)
+            return None if op is None else ex.fold(op, left, right)
+    return None
+
+
+def of_function(system: FlatSystem) -> FlatSystem:
+    """The model of a function; what it is not given is not a number until it is tuned."""
+    variables = tuple(
+        dataclasses.replace(v, binding=ex.const(float("nan")))
+        if v.variability is Variability.PARAMETER and v.binding is None
+        else v
+        for v in system.variables
+    )
+    return dataclasses.replace(system, of_function=True, variables=variables)
+
+
+# --- values that are fixed ----------------------------------------------------------------------
+
+
+def _as_tree(fix: Mapping[str, FixedValue], system: FlatSystem | None) -> _Tree:
+    tree_: _Tree = {}
+    for name, value in fix.items():
+        branch = tree_
+        *path, last = name.split(".")
+        for part in path:
+            inner = branch.setdefault(part, {})
+            if isinstance(inner, str):
+                raise SourceError("S020", f"fix: '{name}' and a part of it are both given a value")
+            branch = inner
+        branch[last] = literal(value, system.by_name.get(name) if system else None)
+    return tree_
+
+
+def _modifiers(branch: _Tree) -> list[str]:
+    return [
+        f"{name} = {inner}" if isinstance(inner, str) else f"{name}({', '.join(_modifiers(inner))})"
+        for name, inner in branch.items()
+    ]
+
+
+def with_elements(system: FlatSystem, elements: Mapping[str, FixedValue]) -> FlatSystem:
+    """Single elements of arrays, which no modifier can reach, take their value here."""
+    if not elements:
+        return system
+    variables = []
+    for variable in system.variables:
+        if variable.name in elements:
+            value = elements[variable.name]
+            if variable.evaluated:
+                raise SourceError(
+                    "S022",
+                    f"fix: '{variable.name}' cannot be set alone, because {variable.evaluated}; "
+                    "set the whole array in the source",
+                )
+            if isinstance(value, str):
+                raise SourceError("S022", f"fix: '{variable.name}' takes a number, not '{value}'")
+            variable = dataclasses.replace(variable, binding=ex.const(float(value)))
+        variables.append(variable)
+    return dataclasses.replace(system, variables=tuple(variables))
+
+

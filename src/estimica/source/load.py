@@ -20,7 +20,7 @@ def load_flat(
     fix: Mapping[str, FixedValue] | None = None,
     libraries: Sequence[Path] = (),
     inputs: Sequence[str] = (),
-    frontend: str = "rumoca",
+    frontend: str = "estimica",
     cache: bool = True,
     time_limit: float | None = None,
 ) -> FlatSystem:
@@ -32,7 +32,7 @@ def load_flat(
     fix: parameter values, by dotted name, put in as modifiers.
     libraries: more places of libraries, besides MODELICAPATH and the usual folders.
     inputs: of a function: those of its inputs that vary; the others become parameters.
-    frontend: what reads Modelica: `rumoca`, or `openmodelica` where `omc` is on the PATH.
+    frontend: what reads Modelica: `estimica`, or `openmodelica` where `omc` is on the PATH.
     cache: keep the result on disk and use it again while nothing has changed.
     time_limit: seconds that it may take; without it ESTIMICA_LOAD_SECONDS, or 120.
     """
@@ -53,15 +53,19 @@ def load_flat(
             cache=cache,
             time_limit=time_limit or load_seconds(),
         )
-    if frontend != "rumoca":
-        hint = did_you_mean(frontend, ["rumoca", "openmodelica"])
+    if frontend == "rumoca":
+        from estimica.source.rumoca.load import load_rumoca
+
+        return load_rumoca(source, class_name, fix, libraries, inputs, cache, time_limit)
+    if frontend != "estimica":
+        hint = did_you_mean(frontend, ["estimica", "openmodelica"])
         raise SourceError(
-            "S224", f"no front end '{frontend}'{hint}; there are rumoca, openmodelica"
+            "S224", f"no front end '{frontend}'{hint}; there are estimica, openmodelica"
         )
-    from estimica.source.rumoca.load import load_rumoca
+    from estimica.source.front_end import load_modelica
 
     try:
-        return load_rumoca(source, class_name, fix, libraries, inputs, cache, time_limit)
+        return load_modelica(source, class_name, fix, libraries, inputs, cache, time_limit)
     except RecursionError:
         name = class_name or str(source).strip().splitlines()[0][:40]
         raise SourceError(

@@ -22,7 +22,7 @@ def load_for_inputs(
     fix: Mapping[str, float | bool | int | str],
     libraries: Sequence[Path] = (),
     inputs: Mapping[str, Sequence[str]],
-    frontend: str = "rumoca",
+    frontend: str = "estimica",
 ) -> ModelicaModel:
     """Load a class as it is or, where it is open, with the inputs of the first case.
 
@@ -107,7 +107,7 @@ def load_back_model(
     libraries: Sequence[Path],
     causality: BackCausality,
     *,
-    frontend: str = "rumoca",
+    frontend: str = "estimica",
 ) -> ModelicaModel:
     """Load a class, taken alone as a component, that data drive; `frontend` reads Modelica."""
     flat = load_flat(source, class_, fix=dict(fix), libraries=list(libraries), frontend=frontend)

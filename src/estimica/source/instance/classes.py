@@ -88,6 +88,12 @@ class Class:
         self._leaf: Leaf | bool | None = None
         self._order: list[str] | None = None
 
+    def again(self) -> Class:
+        """The same once more, for the model to be an instance of it."""
+        return Class(
+            self.definition, self.outer, self.modifiers, self.world, None, self.extended
+        )
+
     # --- what it is ----------------------------------------------------------------------------
 
     @property

@@ -58,8 +58,7 @@ class World:
 
     def instance_of(self, cls: Class) -> Root:
         """The model: an instance of `cls`."""
-        whole = Class(cls.definition, cls.outer, cls.modifiers, self, None, cls.extended)
-        self.model = Root(whole, self)
+        self.model = Root(cls.again(), self)
         return self.model
 
     def holds(self, condition: tree.Expression, scope: Class, why: str) -> bool:

@@ -142,7 +142,7 @@ def _require_apt(table: ModelTable, kind: str) -> None:
                 )
     if kind in _KINDS:
         _require_no_class(table, _KINDS[kind])
-    if kind == "fmu" and table.frontend != "rumoca":
+    if kind == "fmu" and table.frontend != "estimica":
         raise StudyError("Q005", f"source '{table.source}': an FMU has no frontend; leave that out")
 
 

@@ -105,7 +105,7 @@ class ModelTable:
         Field(description="Values of parameters for all cases; also sizes and switches."),
     ] = Field(default_factory=dict)
     frontend: Annotated[
-        Literal["rumoca", "openmodelica"], Field(description="What reads the Modelica text.")
+        Literal["estimica", "openmodelica"], Field(description="What reads the Modelica text.")
     ] = "rumoca"
     interface: Annotated[
         Literal["me", "cs"] | None,

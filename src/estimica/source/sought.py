@@ -1,0 +1,246 @@
+"""What the user asks for: a class, the text or package that holds it, where libraries lie."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from estimica.base.errors import SourceError
+from estimica.base.suggest import did_you_mean, did_you_mean_file
+from estimica.source.libraries.package_text import read_text
+from estimica.source.libraries.search import (
+    Library,
+    enclosing_package,
+    find_library,
+    library_folders,
+    needed_libraries,
+)
+from estimica.source.syntax import tree
+from estimica.source.syntax.file import parse_file
+
+_FILES = (".mo", ".bmo")
+_CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+_HEAD_OF_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\.")
+#: the words that begin a class
+CLASS_WORDS = frozenset(
+    ("class", "model", "block", "connector", "record", "type", "package", "function", "operator")
+    + ("partial", "encapsulated", "expandable", "pure", "impure", "within", "final")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A class to be flattened: its full name, and where names are looked for."""
+
+    class_name: str
+    texts: tuple[tree.File, ...]
+    label: str  # the file's name, or "" for a text
+    packages: tuple[Library, ...]  # those that are known by their place: the user's own
+    extra: tuple[Path, ...]  # more places of libraries
+
+    def folder_of(self, name: str) -> Path | None:
+        """Where the top-level package `name` lies."""
+        for package in self.packages:
+            if package.name == name:
+                return package.root
+        library = find_library(name, self.extra)
+        return library.root if library is not None else None
+
+    def state(self) -> list[str]:
+        """Changes whenever a text or a file does that the class may depend on."""
+        names: set[str] = set()
+        for text in self.texts:
+            names |= set(_HEAD_OF_NAME.findall(text.source.text))
+        for package in self.packages:
+            names |= package.uses()
+        names.add(self.class_name.partition(".")[0])
+        libraries = [
+            x for x in needed_libraries(names, self.extra) if x.name not in self._own_names()
+        ]
+        return [
+            *(text.source.text for text in self.texts),
+            *(package.state() for package in self.packages),
+            *(library.state() for library in libraries),
+        ]
+
+    def _own_names(self) -> set[str]:
+        return {p.name for p in self.packages} | {c.name for t in self.texts for c in t.classes}
+
+
+@lru_cache(maxsize=2000)
+def _parsed(path: Path, size: int, changed: int) -> tree.File:
+    return parse_file(tree.Source(read_text(path), str(path)))
+
+
+def parsed(path: Path) -> tree.File:
+    """The syntax tree of a file, read once while it does not change."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise SourceError("S009", f"cannot read '{path}': {error.strerror}") from None
+    return _parsed(path, status.st_size, status.st_mtime_ns)
+
+
+def sought(source: str | Path, class_name: str | None, extra: Sequence[Path]) -> Sought:
+    """Find out what `source` is: a text, a file, a package's folder, or a class of a library."""
+    if isinstance(source, str) and is_text(source):
+        return _of_text(parse_file(tree.Source(source)), "", class_name, extra)
+    path = Path(source)
+    if os.path.isdir(path) or (path.name == "package.mo" and os.path.isfile(path)):
+        return _of_package(path if os.path.isdir(path) else path.parent, class_name, extra)
+    if os.path.exists(path):  # a pipe or device too: reading it says why it is refused
+        return _of_file(path, class_name, extra)
+    if isinstance(source, str) and _CLASS_NAME.match(source) and path.suffix not in _FILES:
+        return _of_library(source if class_name is None else f"{source}.{class_name}", extra)
+    hint = did_you_mean_file(path)
+    if "(" in str(source):
+        hint = "; a transfer function is written in s, as in 'K/(1 + tau*s)'"
+    raise SourceError("S001", f"no such file: {source}{hint}")
+
+
+def is_text(source: str) -> bool:
+    """Whether `source` is Modelica itself, not the name of a file or class."""
+    if "\n" in source:
+        return True
+    words = source.split()
+    return len(words) > 2 and any(w in CLASS_WORDS for w in words[:3])
+
+
+def _of_text(
+    file: tree.File, label: str, class_name: str | None, extra: Sequence[Path]
+) -> Sought:
+    name = _chosen(file, class_name, label or "the text")
+    return Sought(name, (file,), label, (), tuple(extra))
+
+
+def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Sought:
+    package = enclosing_package(path)
+    file = parsed(path) if path.is_file() else parse_file(tree.Source(read_text(path), str(path)))
+    if package is None or not file.within:
+        return _of_text(file, str(path), class_name, extra)
+    name = f"{'.'.join(file.within)}.{_chosen(file, class_name, str(path))}"
+    return Sought(name, (), str(path), (_library(package),), tuple(extra))
+
+
+def _library(root: Path) -> Library:
+    main = root / "package.mo" if root.is_dir() else root
+    classes = parsed(main).classes
+    return Library(classes[0].name if classes else root.stem, root)
+
+
+def _of_package(folder: Path, class_name: str | None, extra: Sequence[Path]) -> Sought:
+    top = enclosing_package(folder)
+    if top is None:
+        names = sorted(p.name for p in folder.glob("*.mo"))
+        hint = f"; it holds {', '.join(names[:5])}" if names else ""
+        raise SourceError(
+            "S001", f"{folder} is not a Modelica package: there is no package.mo{hint}"
+        )
+    library = _library(top)
+    name = library.name
+    for part in folder.resolve().relative_to(top.resolve()).parts:
+        name += f".{part}"
+    if class_name is None:
+        models = [m for f in sorted(folder.rglob("*.mo")) for m in _full_models(parsed(f))]
+        if len(models) != 1:
+            listed = ", ".join(models[:8]) + (", …" if len(models) > 8 else "")
+            raise SourceError(
+                "S002", f"{folder}: say which class to load; the package has {listed or 'no model'}"
+            )
+        name = models[0]
+    elif class_name.partition(".")[0] == library.name:
+        name = class_name
+    else:
+        name = f"{name}.{class_name}"
+    return Sought(name, (), str(folder), (library,), tuple(extra))
+
+
+def _full_models(file: tree.File) -> list[str]:
+    prefix = ".".join(file.within)
+    return [f"{prefix}.{m}" if prefix else m for m in _models(file)]
+
+
+def _of_library(name: str, extra: Sequence[Path]) -> Sought:
+    top = name.partition(".")[0]
+    library = find_library(top, extra)
+    if library is None:
+        folders = ", ".join(map(str, library_folders())) or "none; set MODELICAPATH"
+        raise SourceError(
+            "S003",
+            f"'{name}' is neither a file nor a class of a library: no library '{top}' in the "
+            f"library folders ({folders})",
+        )
+    return Sought(name, (), str(library.root), (library,), tuple(extra))
+
+
+# --- which class of a text ----------------------------------------------------------------------
+
+
+def classes_in(file: tree.File) -> Iterator[tuple[str, tree.ClassDefinition]]:
+    """All classes of a text with their dotted names, outer ones before inner ones."""
+    pending = [(c.name, c) for c in reversed(file.classes)]
+    while pending:
+        name, definition = pending.pop()
+        yield name, definition
+        body = definition.body
+        if body is not None:
+            pending += [(f"{name}.{c.name}", c) for c in reversed(body.classes)]
+
+
+def _models(file: tree.File) -> list[str]:
+    """The models that are meant to be run: not partial, with something in them."""
+    return [
+        name
+        for name, definition in classes_in(file)
+        if definition.word in ("model", "block", "class") and not definition.partial
+    ]
+
+
+def _chosen(file: tree.File, class_name: str | None, where: str) -> str:
+    if not file.classes:
+        raise SourceError(
+            "S004", f"{where} holds no complete Modelica class; check its 'end …;' lines"
+        )
+    if class_name is None:
+        models = [c.name for c in file.classes if c.word in ("model", "block", "class")]
+        return models[-1] if models else _only_model(file, file.classes[-1].name, where)
+    names = [name for name, _ in classes_in(file)]
+    if class_name in names:
+        return class_name
+    inside = [n for n in names if n.endswith(f".{class_name}")]
+    if len(inside) == 1:
+        return inside[0]
+    raise SourceError(
+        "S002", f"no class '{class_name}' in {where}{did_you_mean(class_name, names)}"
+    )
+
+
+def _only_model(file: tree.File, package: str, where: str) -> str:
+    """The one model of a package that is meant to be run, or an error that lists them."""
+    inner = _models(file)
+    by_name = dict(classes_in(file))
+    meant = [n for n in inner if _has_experiment(by_name[n])] or inner
+    if len(meant) > 1:
+        listed = ", ".join(meant[:8]) + (", …" if len(meant) > 8 else "")
+        raise SourceError("S002", f"{where} holds several models; name one of {listed}")
+    return meant[0] if meant else package
+
+
+def _has_experiment(definition: tree.ClassDefinition) -> bool:
+    return annotated(definition, "experiment") is not None
+
+
+def annotated(definition: tree.ClassDefinition, name: str) -> tree.Modification | None:
+    """What a class's annotation says under a name; None where it says nothing."""
+    body = definition.body
+    annotation = body.annotation if body is not None else definition.annotation
+    if annotation is None:
+        return None
+    for argument in annotation.read().arguments:
+        if isinstance(argument, tree.Modifier) and argument.path == (name,):
+            return argument.modification
+    return None
