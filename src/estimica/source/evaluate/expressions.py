@@ -74,6 +74,7 @@ class Evaluator:
         self._variables: frozenset[str] = frozenset()
         self._guards: list[Expression] = []
         self._ends: list[int] = []
+        self._constants: dict[float, Expression] = {}
         self._steps = 0
 
     # --- nodes ---------------------------------------------------------------------------------
@@ -151,6 +152,8 @@ class Evaluator:
             value = self.one(node, scope, frame)
         finally:
             self._ends.pop()
+        if isinstance(value, Expression) and value.op == "const" and value.value > 1.0:
+            return position(value.value, size)  # what nearly all subscripts are
         if is_array(value) and value.ndim == 1:
             offset = self._offset(node, value[0], scope, frame) if value.size else 0
             why = self.why("is a subscript")
@@ -158,7 +161,9 @@ class Evaluator:
         if not isinstance(value, Expression):
             raise ValueMismatch(f"{kind_text(value)} as a subscript")
         offset = self._offset(node, value, scope, frame)
-        if value.op != "const" and not self.parameters.is_parametric(value):
+        if value.op == "const":
+            return position(value.value + offset, size)
+        if not self.parameters.is_parametric(value):
             return ex.add(value, ex.const(offset)) if offset else value
         return position(self.number(value, self.why("is a subscript")) + offset, size)
 
@@ -290,7 +295,10 @@ class Evaluator:
     # --- kinds of nodes ------------------------------------------------------------------------
 
     def _number(self, node: tree.Number | tree.Truth, scope: Scope, frame: Frame) -> Value:
-        return ex.const(node.value)
+        known = self._constants.get(node.value)
+        if known is None:
+            known = self._constants[node.value] = ex.const(node.value)
+        return known
 
     def _text(self, node: tree.Text, scope: Scope, frame: Frame) -> Value:
         return node.value
@@ -325,7 +333,7 @@ class Evaluator:
         for operation in reversed(chain):
             b = self.one(operation.right, scope, frame)
             if isinstance(a, Expression) and isinstance(b, Expression):
-                a = SCALAR[operation.op.lstrip(".")](a, b)
+                a = SCALAR[operation.op](a, b)
             else:
                 a = binary(operation.op, a, b, self.overload)
         return a

@@ -40,6 +40,7 @@ SCALAR: dict[str, Callable[[Expression, Expression], Expression]] = {
     "and": ex.logical_and,
     "or": ex.logical_or,
 }
+SCALAR |= {f".{op}": SCALAR[op] for op in "+-*/^"}
 _TEXTS: dict[str, Callable[[str, str], bool]] = {
     "==": lambda a, b: a == b,
     "<>": lambda a, b: a != b,
@@ -53,7 +54,7 @@ _TEXTS: dict[str, Callable[[str, str], bool]] = {
 def binary(op: str, a: Value, b: Value, overload: Overload) -> Value:
     """a `op` b, as the language writes `op`."""
     if isinstance(a, Expression) and isinstance(b, Expression):
-        return SCALAR[op.lstrip(".")](a, b)
+        return SCALAR[op](a, b)
     a, b = first_of(a), first_of(b)
     if op == "*" and is_array(a) and is_array(b):
         return matrix_product(a, b, overload)

@@ -27,6 +27,8 @@ class ParameterValues:
         self._numbers: dict[str, float | None] = {}
         self._pending: list[str] = []
         self._settled: dict[str, bool] = {}
+        self._settled_parts: dict[Expression, bool] = {}
+        self._rewritten: dict[Expression, Expression] = {}
         #: parameters whose value is part of the equations, with the reason
         self.evaluated: dict[str, str] = {}
 
@@ -78,16 +80,37 @@ class ParameterValues:
 
         What depends on Real parameters stays, so that they remain tunable.
         """
-        if condition.op == "const":
-            return condition
-        memo: dict[Expression, Expression] = {}
-        for e in ex.walk(condition):
-            memo[e] = e if not e.operands else ex.build(e.op, *(memo[a] for a in e.operands))
-            if (e.op in _LOGICAL or e.op == "name") and self._is_settled(memo[e], e is condition):
-                value = self.number(memo[e], why)
-                if value is not None:
-                    memo[e] = ex.const(value)
-        return memo[condition]
+        if condition.op == "name":
+            return self._decided(condition, why) if self._all_settled(condition) else condition
+        done = self._rewritten  # conditions of nested branches share most of their parts
+        stack = [condition]
+        while stack:
+            e = stack[-1]
+            if e in done:
+                stack.pop()
+                continue
+            waiting = [a for a in e.operands if a not in done]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            done[e] = self._rebuilt(e, why)
+            stack.pop()
+        return done[condition]
+
+    def _rebuilt(self, e: Expression, why: str) -> Expression:
+        operands = e.operands
+        if not operands:
+            return self._decided(e, why) if e.op == "name" and self._is_settled(e) else e
+        parts = [self._rewritten[a] for a in operands]
+        same = all(p is a for p, a in zip(parts, operands, strict=True))
+        result = e if same else ex.build(e.op, *parts)
+        if e.op in _LOGICAL and self._all_settled(result):
+            return self._decided(result, why)
+        return result
+
+    def _decided(self, e: Expression, why: str) -> Expression:
+        value = self.number(e, why)
+        return e if value is None else ex.const(value)
 
     def is_parametric(self, expression: Expression) -> bool:
         """Whether `expression` depends on nothing but parameters and constants."""
@@ -100,20 +123,32 @@ class ParameterValues:
                     return False
         return True
 
-    def _is_settled(self, e: Expression, whole: bool) -> bool:
-        if e.op == "name" and not whole:
-            variable = self._names.variable(e.target)
-            # a number beside a relation is decided together with it
-            if variable is None or variable.kind not in (Kind.BOOLEAN, Kind.ENUMERATION):
-                return False
-        return self._all_settled(e)
+    def _is_settled(self, name: Expression) -> bool:
+        """Whether a name by itself is put in; a number beside a relation is decided with it."""
+        variable = self._names.variable(name.target)
+        if variable is None or variable.kind not in (Kind.BOOLEAN, Kind.ENUMERATION):
+            return False
+        return self._settled_name(name.target)
 
-    def _all_settled(self, e: Expression) -> bool:
-        return all(
-            x.op == "const" or (x.op == "name" and self._settled_name(x.target))
-            for x in ex.walk(e)
-            if not x.operands
-        )
+    def _all_settled(self, root: Expression) -> bool:
+        known = self._settled_parts
+        stack = [root]
+        while stack:
+            e = stack[-1]
+            if e in known:
+                stack.pop()
+            elif not e.operands:
+                known[e] = e.op == "const" or (e.op == "name" and self._settled_name(e.target))
+                stack.pop()
+            elif any(known.get(a) is False for a in e.operands):
+                known[e] = False
+                stack.pop()
+            elif waiting := [a for a in e.operands if a not in known]:
+                stack.append(waiting[0])
+            else:
+                known[e] = True
+                stack.pop()
+        return known[root]
 
     def _settled_name(self, name: str) -> bool:
         if name not in self._settled:
