@@ -234,7 +234,7 @@ def test_components() -> None:
         """
         parameter Real a = 1 "first", b[2](each start = 3) = {1, 2};
         flow SI.Current i;
-        inner outer replaceable input .A.B[3] u[2] if a > 0 annotation(x = 1);
+        replaceable inner outer input .A.B[3] u[2] if a > 0 annotation(x = 1);
         protected
           final constant Integer n(min = 1) = 2;
           discrete output Boolean q := false;
@@ -428,7 +428,7 @@ def test_trees_can_be_stored() -> None:
     ("text", "message"),
     [
         ("model M\n  Real x\nend M;", "S200: text:3:1: expected ';', found 'end'"),
-        ("model M\n  Real x;\n", r"S200: text:1:1: expected 'end M;' for this class"),
+        ("model M\n  Real x;\n", r"S200: text:1:1: expected 'end M;' for this 'model', found the end"),
         ("model M\nend N;", r"text:2:1: expected 'end M' for the model M of text:1:1, found 'end N'"),
         ("model M\nequation\n  x + 1;\nend M;", "text:3:8: expected '=', found ';'"),
         ("model M\nequation\n  x := 1;\nend M;", "text:3:5: expected '=', found ':='"),
@@ -436,13 +436,13 @@ def test_trees_can_be_stored() -> None:
         ("model M\nequation\n  x = ;\nend M;", "text:3:7: expected an expression, found ';'"),
         ("model M\nequation\n  x = (1;\nend M;", r"text:3:7: expected '\)' for this '\('"),
         ("model M\nequation\n  x = {1);\nend M;", r"text:3:9: expected '}' for '{' of text:3:7"),
-        ("model M\nequation\n  x = 1);\nend M;", r"text:3:8: expected no '\)'"),
+        ("model M\nequation\n  x = 1);\nend M;", r"text:3:8: expected no bracket to be closed, because none is open; found '\)'"),
         ("model M\nequation\n  x = a < b < c;\nend M;", "text:3:13: expected brackets"),
         ("model M\nequation\n  x = a^b^c;\nend M;", "text:3:10: expected brackets"),
         ("model M\nequation\n  x = f(a=1, 2);\nend M;", "text:3:14: expected an argument with a"),
         ("model M\n  Real x # 2;\nend M;", "text:2:10: expected Modelica, found the character '#'"),
-        ('model M\n  String s = "abc;\nend M;', "text:2:14: expected a second '\"'"),
-        ("model M\n  /* open\nend M;", r"text:2:3: expected '\*/' after this"),
+        ('model M\n  String s = "abc;\nend M;', "text:2:14: expected '\"' for this '\"', found the end of the text"),
+        ("model M\n  /* open\nend M;", r"text:2:3: expected '\*/' for this"),
         ("model M\n  Real 'x;\nend M;", "text:2:8: expected a second ' on this line"),
         ("model M\n  Real model;\nend M;", "text:2:8: expected a name, found 'model'"),
         ("model M\n  if true then;\nend M;", "text:2:3: expected a name, found 'if'"),

@@ -11,6 +11,7 @@ from estimica.source.syntax.tokens import CLASS_WORDS, Tokens, is_name
 
 _CLASS_STARTS = CLASS_WORDS | {"encapsulated", "partial", "expandable", "pure", "impure"}
 _KINDS = CLASS_WORDS | {"operator record", "operator function", "expandable connector"}
+_ELEMENT_PREFIXES = frozenset(["redeclare", "final", "inner", "outer", "replaceable"])
 _BASE_PREFIXES = frozenset(
     ["input", "output", "flow", "stream", "parameter", "constant", "discrete"]
 )
@@ -149,12 +150,11 @@ class Classes(Modifications):
         self.expect(";")
 
     def _prefixes(self, protected: bool) -> tree.Prefixes:
-        given = []
-        for word in ("redeclare", "final", "inner", "outer", "replaceable"):
-            given.append(self.accept(word))
-        if not (protected or any(given)):
-            return tree.NO_PREFIXES
-        return tree.Prefixes(protected, *given)
+        given: dict[str, bool] = {}
+        while (word := self.texts[self.i]) in _ELEMENT_PREFIXES:  # in any order
+            self.i += 1
+            given[word] = True
+        return tree.Prefixes(protected, **given) if protected or given else tree.NO_PREFIXES
 
     def _import(self) -> list[tree.Import]:
         at = self.starts[self.i]

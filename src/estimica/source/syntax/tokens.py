@@ -103,9 +103,9 @@ def _require_known(
         raise SourceError("S200", f"{place(source, at)}: {what}")
 
     if last.startswith("/*") and not (len(last) > 3 and last.endswith("*/")):
-        fail(len(source.text) - len(last), "expected '*/' after this '/*', found the end")
+        fail(len(source.text) - len(last), "expected '*/' for this '/*', found the end of the text")
     if last.startswith('"') and _CLOSED.fullmatch(last) is None:
-        fail(starts[-1], "expected a second '\"' after this one, found the end of the text")
+        fail(starts[-1], "expected '\"' for this '\"', found the end of the text")
     known = _KNOWN_STARTS | {"$"} if base else _KNOWN_STARTS
     odd = [t for t in set(texts) if t[0] not in known or t == "'"]
     if odd:
@@ -138,7 +138,7 @@ def _pairs(source: tree.Source, texts: list[str], starts: list[int]) -> dict[int
             depth += 1
         elif word in _CLOSERS:
             if not depth:
-                fail(i, f"expected no '{word}', because nothing is open; found '{word}'")
+                fail(i, f"expected no bracket to be closed, because none is open; found '{word}'")
             begin, expected = opened.pop()
             if expected != word:
                 where = place(source, starts[begin])
@@ -172,6 +172,6 @@ def _pairs(source: tree.Source, texts: list[str], starts: list[int]) -> dict[int
                 depth = 0
     if opened:
         begin, expected = opened[-1]
-        what = f"'{expected}'" if depth else f"'end {expected};' for this class"
-        fail(begin, f"expected {what}, found '{texts[begin]}' without it at the end of the text")
+        what = f"'{expected}'" if depth else f"'end {expected};'"
+        fail(begin, f"expected {what} for this '{texts[begin]}', found the end of the text")
     return closing
