@@ -106,7 +106,7 @@ class ModelTable:
     ] = Field(default_factory=dict)
     frontend: Annotated[
         Literal["estimica", "openmodelica"], Field(description="What reads the Modelica text.")
-    ] = "rumoca"
+    ] = "estimica"
     interface: Annotated[
         Literal["me", "cs"] | None,
         Field(
