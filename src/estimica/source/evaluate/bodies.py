@@ -47,9 +47,9 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
     key = (function, *[key_of(v) for v in arguments.values()])
     if key in evaluator.known_calls:
         return evaluator.known_calls[key]
-    said = len(evaluator.assertions), len(evaluator.notes)
+    checks = evaluator.checks
     value = _guarded_run(evaluator, function, arguments)
-    if said == (len(evaluator.assertions), len(evaluator.notes)):
+    if checks == evaluator.checks:
         # what it asserts depends on the conditions around the call
         evaluator.known_calls[key] = value
     return value
@@ -57,8 +57,9 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
 
 def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
     """Run it one level deeper; what does not fit inside is told with the function's place."""
-    types_before = evaluator.local_types
+    types_before, inside_before = evaluator.local_types, evaluator.inside
     evaluator.local_types = _types(function)
+    evaluator.inside = (function, function.at)
     depth_before = sys.getrecursionlimit()
     if evaluator.depth == 0:
         sys.setrecursionlimit(max(depth_before, _PYTHON_DEPTH))
@@ -74,21 +75,21 @@ def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> 
             return _run(evaluator, function, arguments)
     except ValueMismatch as mismatch:
         text = str(mismatch)
-        if " [in " in text:
-            raise
-        raise ValueMismatch(f"{text} [in {_told(function)}]") from None
+        if not text.endswith("]"):
+            text += evaluator.told_inside()
+        raise ValueMismatch(text) from None
     finally:
         evaluator.depth -= 1
-        evaluator.local_types = types_before
+        evaluator.local_types, evaluator.inside = types_before, inside_before
         if evaluator.depth == 0:
             sys.setrecursionlimit(depth_before)
 
 
 def _run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
-    _check_sizes(evaluator, function, arguments)
     local = dict(arguments)
     for parameter in _in_order(function):
         local[parameter.name] = declared(evaluator, parameter, function.scope, local)
+    _check_sizes(evaluator, function, local)
     if function.external is not None:
         after = _external(evaluator, function, function.external, local)
         if function.object_type:
@@ -104,14 +105,6 @@ def _types(function: Function) -> dict[str, ScalarType]:
         for p in (*function.inputs, *function.outputs, *function.locals)
         if p.kind is not None
     }
-
-
-def _told(function: Function) -> str:
-    if function.source is None:
-        return function.name
-    line, column = function.source.line_and_column(function.at)
-    where = f"{function.source.label}:" if function.source.label else ""
-    return f"{function.name}, {where}{line}:{column}"
 
 
 # --- declarations --------------------------------------------------------------------------------
@@ -170,7 +163,7 @@ def declared(evaluator: Evaluator, parameter: Parameter, scope: Scope, local: Fr
 
 def _field(evaluator: Evaluator, field: Parameter, scope: Scope, known: Frame) -> Value:
     """The value of a field; a default that needs a field without a value waits to be assigned."""
-    if field.default is not None:
+    if field.default is not None and field.sees != "outside":
         needed = first_names(field.default[0]) & known.keys()
         if any(_lacks(known[n]) for n in needed):
             field = replace(field, default=None)

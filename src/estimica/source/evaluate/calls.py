@@ -16,6 +16,7 @@ from estimica.source.evaluate.references import first_names
 from estimica.source.evaluate.values import (
     Frame,
     FunctionValue,
+    Record,
     Value,
     ValueMismatch,
     elementwise,
@@ -130,6 +131,26 @@ def called(
     if shape is None:
         return bodies.applied(evaluator, function, arguments)
     return _for_every_element(evaluator, function, arguments, shape)
+
+
+def overloaded(evaluator: Evaluator, op: str, operands: Sequence[Value]) -> Value:
+    """An operation with a record among its operands, by the functions of its type."""
+    function = evaluator.names.operator(f"'{op}'", operands)
+    if function is None:
+        raise ValueMismatch(f"the operator {op} is not defined for such records")
+    arguments = [
+        _as_record(evaluator, v, operands) if p.fields is not None else v
+        for v, p in zip(operands, function.inputs, strict=False)
+    ]
+    return called(evaluator, function, arguments, {}, {})
+
+
+def _as_record(evaluator: Evaluator, value: Value, operands: Sequence[Value]) -> Value:
+    """A number beside a record, as a record of that type."""
+    if isinstance(value, Record):
+        return value
+    constructor = evaluator.names.operator("'constructor'", operands)
+    return value if constructor is None else called(evaluator, constructor, [value], {}, {})
 
 
 def _derivative(

@@ -23,7 +23,6 @@ from estimica.source.evaluate.values import (
     Array,
     Frame,
     FunctionValue,
-    Record,
     Value,
     ValueMismatch,
     Written,
@@ -70,6 +69,10 @@ class Evaluator:
         self.local_types: Mapping[str, ScalarType] = {}
         #: calls that were written out already
         self.known_calls: dict[object, Value] = {}
+        #: how often something was asserted that is not certain
+        self.checks = 0
+        #: the function that is written out, and where in its text
+        self.inside: tuple[Function, int] | None = None
         self.depth = 0
         self._variables: frozenset[str] = frozenset()
         self._guards: list[Expression] = []
@@ -260,12 +263,27 @@ class Evaluator:
         for guard in reversed(self._guards):
             condition = ex.logical_or(ex.logical_not(guard), condition)
         if not ex.is_const(condition, 1.0):
+            self.checks += 1
             key = (condition, message)
             self.assertions.setdefault(key, Assertion(condition, message, warning, origin))
 
     def refuse(self, construct: str, remedy: str) -> NoReturn:
         """Raise what says that `construct` is not supported here, and what to do instead."""
-        raise UnsupportedError("U001", f"{self.place}: {construct} is not supported; {remedy}")
+        where = self.told_inside()
+        raise UnsupportedError(
+            "U001", f"{self.place}: {construct} is not supported; {remedy}{where}"
+        )
+
+    def told_inside(self) -> str:
+        """The function and the place in it that a message is about; "" outside of functions."""
+        if self.inside is None:
+            return ""
+        function, at = self.inside
+        if function.source is None:
+            return f" [in {function.name}]"
+        line, column = function.source.line_and_column(at)
+        file = f"{function.source.label}:" if function.source.label else ""
+        return f" [in {function.name}, {file}{line}:{column}]"
 
     def why(self, what: str) -> str:
         """The reason for which a parameter is built in: it does `what` here."""
@@ -274,23 +292,7 @@ class Evaluator:
 
     def overload(self, op: str, operands: Sequence[Value]) -> Value:
         """An operation with a record among its operands, by the functions of its type."""
-        function = self.names.operator(f"'{op}'", operands)
-        if function is None:
-            raise ValueMismatch(f"the operator {op} is not defined for such records")
-        return self.call(
-            function,
-            [
-                self._converted(v, operands) if p.fields is not None else v
-                for v, p in zip(operands, function.inputs, strict=False)
-            ],
-        )
-
-    def _converted(self, value: Value, operands: Sequence[Value]) -> Value:
-        """A number beside a record, as a record of that type."""
-        if isinstance(value, Record):
-            return value
-        constructor = self.names.operator("'constructor'", operands)
-        return value if constructor is None else self.call(constructor, [value])
+        return calls.overloaded(self, op, operands)
 
     # --- kinds of nodes ------------------------------------------------------------------------
 

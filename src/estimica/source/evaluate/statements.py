@@ -89,6 +89,8 @@ def run_statements(
 
 
 def _step(evaluator: Evaluator, statement: tree.Equation, scope: Scope, frame: Frame) -> Passed:
+    if evaluator.inside is not None:
+        evaluator.inside = (evaluator.inside[0], statement.at)
     step = _STEPS.get(type(statement), _other)
     return step(evaluator, statement, scope, frame) or (frame, [])
 
