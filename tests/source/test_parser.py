@@ -479,6 +479,8 @@ def test_deep_nesting_is_told_or_read(text: str) -> None:
 def test_brackets_deeper_than_the_limit_are_told() -> None:
     with pytest.raises(SourceError, match="S045: text:1:501: brackets"):
         parse_expression("(" * 600 + "1" + ")" * 600)
+    with pytest.raises(SourceError, match="S045: text:501:1: brackets and classes"):
+        parse_file(tree.Source("".join(f"package P{i}\n" for i in range(600))))
 
 
 # --- everything, forced ---------------------------------------------------------------------------

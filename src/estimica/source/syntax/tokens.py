@@ -127,14 +127,14 @@ def _pairs(source: tree.Source, texts: list[str], starts: list[int]) -> dict[int
     depth = 0  # of brackets in the class at hand
     for i in [i for i, t in enumerate(texts) if t in _MARKS]:
         word = texts[i]
+        if len(opened) > DEEPEST:
+            raise SourceError(
+                "S045",
+                f"{place(source, starts[opened[-1][0]])}: brackets and classes are nested more than"
+                f" {DEEPEST} deep; divide what they are in",
+            )
         if word in _CLOSING:
             opened.append((i, _CLOSING[word]))
-            if len(opened) > DEEPEST:
-                raise SourceError(
-                    "S045",
-                    f"{place(source, starts[i])}: brackets and classes are nested more than"
-                    f" {DEEPEST} deep; divide the expression",
-                )
             depth += 1
         elif word in _CLOSERS:
             if not depth:
