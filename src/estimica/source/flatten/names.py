@@ -470,12 +470,15 @@ class ModelNames:
         parent = component.parent
         if parent is not None and not parent.is_root and parent.has_value:
             whole = self.bound(parent)
-            if isinstance(whole, tuple):
-                whole = whole[0]
-            if isinstance(whole, Record) and component.name in whole:
-                return whole[component.name]
-            if is_array(whole) and whole.size and isinstance(whole.flat[0], Record):
-                return field_of(whole, component.name)
+            value: Value = None
+            if isinstance(whole, Record):
+                value = whole.get(component.name)
+            elif is_array(whole) and whole.size and isinstance(whole.flat[0], Record):
+                value = field_of(whole, component.name)
+            if component.index is not None and is_array(value):
+                value = value[component.index]
+            if value is not None:
+                return value
             if component.default.binding is not None:
                 return self.bound_value(component.default.binding)
         return None

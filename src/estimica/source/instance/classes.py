@@ -271,8 +271,8 @@ class Class:
 
     def _passed_on(self) -> Modifiers:
         """What goes on to the bases: modifiers of inherited elements, own redeclarations."""
-        own = self._elements()
-        changes = self.modifiers.without(own)
+        # of an element that is declared here and in a base alike, both are changed alike
+        changes = self.modifiers
         redeclared: dict[str, Modifiers] = {}
         body = self.body
         if body is not None:
