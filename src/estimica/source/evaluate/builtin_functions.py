@@ -201,10 +201,12 @@ def _sample(evaluator: Evaluator, call: tree.Call, scope: Scope, frame: Frame) -
 
 
 def _semi_linear(evaluator: Evaluator, call: tree.Call, scope: Scope, frame: Frame) -> Value:
+    def one(x: Expression, above: Expression, below: Expression) -> Expression:
+        choice = ex.conditional(ex.relation("ge", x, ex.ZERO), ex.mul(above, x), ex.mul(below, x))
+        return ex.node("smooth", choice, ex.ZERO)
+
     nodes = _ordered(call, "x", "positiveSlope", "negativeSlope")
-    x, above, below = (evaluator.scalar(n, scope, frame) for n in nodes)
-    choice = ex.conditional(ex.relation("ge", x, ex.ZERO), ex.mul(above, x), ex.mul(below, x))
-    return ex.node("smooth", choice, ex.ZERO)
+    return elementwise(one, *(evaluator.one(n, scope, frame) for n in nodes))
 
 
 def _size(evaluator: Evaluator, call: tree.Call, scope: Scope, frame: Frame) -> Value:

@@ -27,6 +27,7 @@ from estimica.source.evaluate.values import (
     is_array,
     make_array,
     make_nested,
+    scalars,
 )
 from estimica.source.connect.ends import End
 from estimica.source.flatten.functions import FunctionReader
@@ -59,7 +60,12 @@ class ScalarView:
     position: tuple[int, ...]  # its index in the component, counted from 0
     kind: Kind
     variability: Variability
-    solved: bool
+    names: ModelNames
+
+    @property
+    def solved(self) -> bool:
+        """Whether initialisation finds it: a parameter with fixed = false."""
+        return self.variability is Variability.PARAMETER and self.names.is_solved(self.component)
 
     @property
     def is_parameter(self) -> bool:
@@ -80,6 +86,9 @@ class ModelNames:
         self._bound: dict[Component, Value] = {}
         self._bindings: dict[Binding, Value] = {}
         self._pending: list[Component] = []
+        self._free: dict[Component, bool] = {}
+        #: what initial equations set parameters with fixed = false equal to
+        self.initial_definitions: dict[Component, Binding] = {}
 
     # --- references ----------------------------------------------------------------------------
 
@@ -375,26 +384,49 @@ class ModelNames:
         variability = _VARIABILITIES[component.variability]
         if variability is Variability.CONTINUOUS and leaf.kind is not Kind.REAL:
             variability = Variability.DISCRETE
-        solved = self._is_solved(component) if component.variability == "parameter" else False
         dims = component.dims
         path = component.path
         if not dims:
-            self._views[path] = ScalarView(component, (), leaf.kind, variability, solved)
+            self._views[path] = ScalarView(component, (), leaf.kind, variability, self)
             return ex.name(path)
         result = np.empty(dims, dtype=object)
         for index in all_indices(dims):
             name = f"{path}[{','.join([str(i + 1) for i in index])}]"
-            self._views[name] = ScalarView(component, index, leaf.kind, variability, solved)
+            self._views[name] = ScalarView(component, index, leaf.kind, variability, self)
             result[index] = ex.name(name)
         return result
 
-    def _is_solved(self, component: Component) -> bool:
-        fixed = component.attributes.of("fixed").binding
-        if fixed is None:
+    def is_free(self, component: Component) -> bool:
+        """Whether a parameter is declared with fixed = false."""
+        if component not in self._free:
+            fixed = component.attributes.of("fixed").binding
+            value = None if fixed is None else self.bound_value(fixed)
+            first = value.flat[0] if is_array(value) and value.size else value
+            self._free[component] = isinstance(first, Expression) and ex.is_const(first, 0.0)
+        return self._free[component]
+
+    def is_solved(self, component: Component) -> bool:
+        """Whether initialisation has to find a parameter: no initial equation simply gives it."""
+        if not self.is_free(component):
             return False
-        value = self.bound_value(fixed)
-        first = value.flat[0] if is_array(value) and value.size else value
-        return isinstance(first, Expression) and ex.is_const(first, 0.0)
+        return component in self._pending or self.bound(component) is None
+
+    def is_defined(self, name: str) -> bool:
+        """Whether a scalar is given by an initial equation, which then says nothing more."""
+        view = self._views.get(name)
+        if view is None or view.component not in self.initial_definitions:
+            return False
+        return not self.is_solved(view.component)
+
+    def _defined(self, component: Component) -> Value:
+        """What an initial equation gives a parameter, if that depends on parameters alone."""
+        value = self.bound_value(self.initial_definitions[component])
+        parts = [v for v in scalars(value) if isinstance(v, Expression)]
+        if any(e.op in ("time", "der", "pre", "initial") for e in ex.walk(*parts)):
+            return None
+        views = [self._views.get(name) for name in ex.names_in(*parts)]
+        known = all(v is not None and v.is_parameter and not v.solved for v in views)
+        return value if known else None
 
     def _text(self, component: Component) -> Value:
         value = self.bound(component)
@@ -467,6 +499,8 @@ class ModelNames:
         binding = component.binding
         if binding is not None:
             return self.bound_value(binding)
+        if component in self.initial_definitions:
+            return self._defined(component)
         parent = component.parent
         if parent is not None and not parent.is_root and parent.has_value:
             whole = self.bound(parent)

@@ -14,6 +14,7 @@ from estimica.source.external.twins import TWINS
 from estimica.source.flatten.algorithms import read_algorithm
 from estimica.source.flatten.connections import connection_equations, connections_of
 from estimica.source.flatten.equations import EquationReader
+from estimica.source.flatten.initial_definitions import initial_definitions
 from estimica.source.flatten.names import ModelNames
 from estimica.source.flatten.origins import expression_origin
 from estimica.source.flatten.special import SpecialOperators
@@ -71,6 +72,7 @@ def flattened(world: World, cls: Class) -> FlatSystem:
     world.values = _Values(names, evaluator)
     model = world.instance_of(cls)
     parts = parts_of(model)
+    names.initial_definitions.update(initial_definitions(parts, names))
     connections = connections_of(parts, names, evaluator)
     for member in connections.members:
         visit(member, parts)
@@ -116,7 +118,11 @@ def _system(
     joined = connection_equations(connections, parts, names, evaluator)  # type: ignore[arg-type]
     discrete = whens.discrete()
     all_equations = [*equations.equations, *joined, *algorithms, *bindings]
-    all_initial = [*initial.equations, *initial_algorithms]
+    all_initial = [
+        e
+        for e in (*initial.equations, *initial_algorithms)
+        if not (e.lhs.op == "name" and names.is_defined(e.lhs.target))
+    ]
     _visit_missing_inner_late(world, parts, names)
     variables = [v for leaf in parts.leaves for v in reader.variables(leaf, discrete)]
     unused = _unused_of_buses(parts, [*all_equations, *all_initial], whens)

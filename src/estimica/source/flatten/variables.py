@@ -79,7 +79,7 @@ class VariableReader:
                     causality=self._causality(leaf),
                     binding=bound if isinstance(bound, Expression) else None,
                     start=given["start"][k] if not (is_parameter and bound is not None) else None,
-                    fixed=is_parameter if fixed is None else self._true(fixed),
+                    fixed=is_parameter if fixed is None or bound is not None else self._true(fixed),
                     minimum=given["min"][k],
                     maximum=given["max"][k],
                     nominal=given["nominal"][k],
