@@ -124,6 +124,10 @@ function unread input Real x; output Real y; protected Real z; algorithm y := z 
 function endless input Real x; output Real y = 0; algorithm while y < x loop y := y + 1; end while;
 end endless;
 function wrong input Real v[2]; output Real y; algorithm y := v[3]; end wrong;
+function unread_default input Real x; output Real y; output Integer info;
+protected Real z; Real late = 2*z; algorithm y := x; end unread_default;
+function halved "until it is small: recursive" input Real x; output Real y;
+algorithm y := if abs(x) < 0.1 then x else halved(x/2); end halved;
 function counted input Integer n; output Integer k = 0;
 algorithm for i in 1:n loop k := k + mod(i, 3); end for; end counted;
 function stored input Integer n; output Real x[n];
@@ -178,6 +182,7 @@ def evaluator() -> Evaluator:
             "path()",
             {"points": [{"x": 1.0, "y": 5.0}, {"x": 2.0, "y": 10.0}], "length": 1.0},
         ),
+        ("unread_default(3)", (3.0, None)),
         ("split(3.25)", (3.0, 0.25)),
         ("c_direct(2)", 6.0),
         ("sine({0, 1})", [0.0, math.sin(1)]),
@@ -254,6 +259,19 @@ def test_a_while_loop_that_parameters_end() -> None:
     )
     assert number_of("endless(p)", evaluator) == 3.0
     assert set(evaluator.parameters.evaluated) == {"p"}
+
+
+def test_a_recursion_that_parameters_end() -> None:
+    evaluator = evaluator_of(
+        FUNCTIONS,
+        {"p": ex.name("p"), "x": ex.name("x")},
+        variables={"p": Variable(Kind.REAL, Variability.PARAMETER)},
+        bindings={"p": ex.const(3.0)},
+    )
+    assert number_of("halved(p)", evaluator) == 3.0 / 32
+    assert set(evaluator.parameters.evaluated) == {"p"}
+    with pytest.raises(UnsupportedError, match="nested more than 60"):
+        value_of("halved(x)", evaluator)
 
 
 def test_a_call_can_stay_a_call() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from estimica.base.errors import SourceError, UnsupportedError
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
 from estimica.source.evaluate import statements
 from estimica.source.evaluate.builtin_functions import builtin_of_values, is_builtin
 from estimica.source.evaluate.names import Dimension, Function, Parameter, ScalarType, Scope
@@ -19,9 +21,11 @@ from estimica.source.evaluate.values import (
     ValueMismatch,
     Written,
     broadcast,
+    elementwise,
     full,
     is_array,
     key_of,
+    scalars,
     sizes_of,
 )
 from estimica.source.syntax import tree
@@ -33,6 +37,18 @@ if TYPE_CHECKING:
 MAX_DEPTH = 60
 #: calls of Python that they may take: some 20 a level, with nested expressions several times that
 _PYTHON_DEPTH = 6000
+
+
+class TooDeep(UnsupportedError):
+    """A function that calls itself too often, perhaps because only the run knows where it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is the same for all calls of a function."""
+
+    order: list[Parameter]  # outputs and locals, each after those that it depends on
+    types: dict[str, ScalarType]
 
 
 def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
@@ -48,17 +64,38 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
     if key in evaluator.known_calls:
         return evaluator.known_calls[key]
     checks = evaluator.checks
-    value = _guarded_run(evaluator, function, arguments)
+    try:
+        value = _guarded_run(evaluator, function, arguments)
+    except TooDeep:
+        numbers = _numbers(evaluator, arguments) if evaluator.depth == 0 else None
+        if numbers is None:
+            raise
+        value = _guarded_run(evaluator, function, numbers)
     if checks == evaluator.checks:
         # what it asserts depends on the conditions around the call
         evaluator.known_calls[key] = value
     return value
 
 
+def _numbers(evaluator: Evaluator, arguments: Frame) -> Frame | None:
+    """The arguments for the present values of parameters, where they depend on nothing else."""
+    values = [e for v in arguments.values() for e in scalars(v) if isinstance(e, Expression)]
+    if all(e.op == "const" for e in values):
+        return None
+    if any(evaluator.parameters.peek(e) is None for e in values):
+        return None
+    why = evaluator.why("ends the recursion of a function")
+
+    def number(value: Value) -> Value:
+        return ex.const(evaluator.number(value, why)) if isinstance(value, Expression) else value
+
+    return {name: elementwise(number, value) for name, value in arguments.items()}
+
+
 def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
     """Run it one level deeper; what does not fit inside is told with the function's place."""
     types_before, inside_before = evaluator.local_types, evaluator.inside
-    evaluator.local_types = _types(function)
+    evaluator.local_types = _prepared(evaluator, function).types
     evaluator.inside = (function, function.at)
     depth_before = sys.getrecursionlimit()
     if evaluator.depth == 0:
@@ -66,10 +103,11 @@ def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> 
     evaluator.depth += 1
     try:
         if evaluator.depth > MAX_DEPTH:
-            evaluator.refuse(
-                f"the function '{function.name}', whose calls are nested more than {MAX_DEPTH} "
-                "deep,",
-                "write it as a loop",
+            raise TooDeep(
+                "U001",
+                f"{evaluator.place}: the function '{function.name}', whose calls are nested more "
+                f"than {MAX_DEPTH} deep, is not supported; write it as a loop"
+                f"{evaluator.told_inside()}",
             )
         with evaluator.algorithm(frozenset()):
             return _run(evaluator, function, arguments)
@@ -87,8 +125,8 @@ def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> 
 
 def _run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
     local = dict(arguments)
-    for parameter in _in_order(function):
-        local[parameter.name] = declared(evaluator, parameter, function.scope, local)
+    for parameter in _prepared(evaluator, function).order:
+        local[parameter.name] = _if_known(evaluator, parameter, function.scope, local)
     _check_sizes(evaluator, function, local)
     if function.external is not None:
         after = _external(evaluator, function, function.external, local)
@@ -99,12 +137,16 @@ def _run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
     return _outputs(evaluator, function, after)
 
 
-def _types(function: Function) -> dict[str, ScalarType]:
-    return {
-        p.name: ScalarType(p.kind, p.literals)
-        for p in (*function.inputs, *function.outputs, *function.locals)
-        if p.kind is not None
-    }
+def _prepared(evaluator: Evaluator, function: Function) -> Prepared:
+    known = evaluator.prepared.get(function)
+    if known is None:
+        types = {
+            p.name: ScalarType(p.kind, p.literals)
+            for p in (*function.inputs, *function.outputs, *function.locals)
+            if p.kind is not None
+        }
+        known = evaluator.prepared[function] = Prepared(_in_order(function), types)
+    return known
 
 
 # --- declarations --------------------------------------------------------------------------------
@@ -156,18 +198,21 @@ def declared(evaluator: Evaluator, parameter: Parameter, scope: Scope, local: Fr
         record: Frame = {}
         for field in parameter.fields:
             known = local if field.sees == "around" else record  # in `R r(a = a)` the latter
-            record[field.name] = _field(evaluator, field, scope, known)
+            record[field.name] = _if_known(evaluator, field, scope, known)
         value = Record(record, parameter.type)
     return full(shape, value) if shape else value
 
 
-def _field(evaluator: Evaluator, field: Parameter, scope: Scope, known: Frame) -> Value:
-    """The value of a field; a default that needs a field without a value waits to be assigned."""
-    if field.default is not None and field.sees != "outside":
-        needed = first_names(field.default[0]) & known.keys()
-        if any(_lacks(known[n]) for n in needed):
-            field = replace(field, default=None)
-    return declared(evaluator, field, scope, known)
+def _if_known(evaluator: Evaluator, parameter: Parameter, scope: Scope, known: Frame) -> Value:
+    """The declared value; a default that needs something without a value waits for that."""
+    if parameter.default is not None and parameter.sees != "outside":
+        expression = parameter.default[0]
+        needed = evaluator.mentioned.get(expression)
+        if needed is None:
+            needed = evaluator.mentioned[expression] = first_names(expression)
+        if any(_lacks(known[n]) for n in needed if n in known):
+            parameter = replace(parameter, default=None)
+    return declared(evaluator, parameter, scope, known)
 
 
 def _shape(
@@ -215,7 +260,7 @@ def _check_sizes(evaluator: Evaluator, function: Function, arguments: Frame) -> 
 
 def _record(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
     local = dict(arguments)
-    for parameter in _in_order(function):
+    for parameter in _prepared(evaluator, function).order:
         local[parameter.name] = declared(evaluator, parameter, function.scope, local)
     for parameter in function.inputs:
         value, dimensions = local[parameter.name], parameter.dimensions
@@ -287,10 +332,11 @@ def _external_argument(
 
 
 def _outputs(evaluator: Evaluator, function: Function, frame: Frame) -> Value:
-    results = []
+    """The outputs; further ones may have no value, as long as nobody reads them."""
+    results: list[Value] = []
     for parameter in function.outputs:
         value = frame[parameter.name]
-        if _lacks(value):
+        if _lacks(value) and not results:
             raise SourceError(
                 "S014",
                 f"{evaluator.place}: the function '{function.name}' ends without a value for "

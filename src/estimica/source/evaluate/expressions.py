@@ -12,7 +12,7 @@ from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Kind, Origin
-from estimica.source.evaluate import calls, reductions
+from estimica.source.evaluate import bodies, calls, reductions
 from estimica.source.evaluate.array_functions import joined_rows
 from estimica.source.evaluate.names import Function, Names, ScalarType, Scope
 from estimica.source.evaluate.operators import SCALAR, binary, choose, kind_text, unary
@@ -69,6 +69,8 @@ class Evaluator:
         self.local_types: Mapping[str, ScalarType] = {}
         #: calls that were written out already
         self.known_calls: dict[object, Value] = {}
+        self.prepared: dict[Function, bodies.Prepared] = {}
+        self.mentioned: dict[tree.Expression, set[str]] = {}
         #: how often something was asserted that is not certain
         self.checks = 0
         #: the function that is written out, and where in its text
