@@ -349,11 +349,9 @@ def _outputs(evaluator: Evaluator, function: Function, frame: Frame) -> Value:
 
 
 def _lacks(value: Value) -> bool:
-    """Whether nothing is known of a value, or of a part of it."""
-    if value is None:
-        return True
+    """Whether an output has no value. A field of a record may have none until somebody reads it."""
+    if isinstance(value, Record):
+        return bool(value) and all(_lacks(v) for v in value.values())
     if is_array(value):
         return any(_lacks(v) for v in value.flat)
-    if isinstance(value, Record):
-        return any(_lacks(v) for v in value.values())
-    return False
+    return value is None
