@@ -14,6 +14,21 @@ DEPTH = 3
 FAILED = ("stops", "refused", "traceback", "crash", "memory limit", "time limit")
 #: characters of a normalised message: enough to tell causes apart
 LONGEST = 160
+#: what is particular to a class in a message, and what stands there instead, in this order
+_PARTICULAR = tuple(
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        (r"(?<!\w)/?[\w .~-]*(?:/[\w .~-]+)+\.\w+(?::\d+)*", "FILE"),
+        (r"\b\w+\.mo(?::\d+)+", "FILE"),
+        (r"\s*\([^()]*FILE[^()]*\)", ""),
+        (r"^class '[^']*':? ?", ""),
+        # what is not supported is the cause itself
+        (r"\b(built-in|operator|construct|function) '([\w.]+)'", r"\1 \2"),
+        (r"'[^']*'|\"[^\"]*\"|`[^`]*`", "'…'"),
+        (r"\b[A-Za-z_]\w*\[[^\]]*\](?:\.\w+(?:\[[^\]]*\])?)*", "NAME"),
+        (r"(?<![\w.])[-+]?\d+(?:\.\d+)*(?:[eE][-+]?\d+)?", "N"),
+    )
+)
 
 
 def package(name: str) -> str:
@@ -26,13 +41,8 @@ def package(name: str) -> str:
 def cause(outcome: Outcome) -> str:
     """The code and the message without what is particular to the class: names, numbers, places."""
     message = outcome.message.splitlines()[0] if outcome.message else ""
-    message = re.sub(r"(?<!\w)/?[\w .~-]*(?:/[\w .~-]+)+\.\w+(?::\d+)*", "FILE", message)
-    message = re.sub(r"^class '[^']*' \(FILE\): ", "", message)
-    message = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "'…'", message)
-    message = re.sub(
-        r"\b[A-Za-z_]\w*(?:\[[^\]]*\])?(?:\.[A-Za-z_]\w*(?:\[[^\]]*\])?)+", "NAME", message
-    )
-    message = re.sub(r"(?<![\w.])[-+]?\d+(?:\.\d+)*(?:[eE][-+]?\d+)?", "N", message)
+    for pattern, instead in _PARTICULAR:
+        message = pattern.sub(instead, message)
     message = message.partition(";")[0].strip()
     short = message if len(message) <= LONGEST else message[: LONGEST - 1] + "…"
     return f"{outcome.verdict} {outcome.code}: {short}".replace(" :", ":")

@@ -158,6 +158,8 @@ def test_messages_that_differ_in_names_numbers_and_places_are_one_cause(outcomes
     second = outcome.Outcome("A.C", "refused", "S1", "equation 'y = 2' (in a, /opt/A.mo:19): no 'zz'; try")  # fmt: skip
     assert summary.cause(first) == summary.cause(second)
     assert "/" not in summary.cause(first)
+    clock = outcome.Outcome("A.D", "refused", "U1", "when 'a' (P.mo:12): the built-in 'Clock' is not supported; use")  # fmt: skip
+    assert summary.cause(clock) == "refused U1: when '…': the built-in Clock is not supported"
 
 
 def test_changes_show_first_what_agreed_before(outcomes):
