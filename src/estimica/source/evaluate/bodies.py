@@ -16,6 +16,7 @@ from estimica.source.evaluate.names import Dimension, Function, Parameter, Scala
 from estimica.source.evaluate.references import first_names
 from estimica.source.evaluate.values import (
     Frame,
+    FunctionValue,
     Record,
     Value,
     ValueMismatch,
@@ -79,7 +80,14 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
 
 def _numbers(evaluator: Evaluator, arguments: Frame) -> Frame | None:
     """The arguments for the present values of parameters, where they depend on nothing else."""
-    values = [e for v in arguments.values() for e in scalars(v) if isinstance(e, Expression)]
+    held = [v.given for v in arguments.values() if isinstance(v, FunctionValue)]
+    values = [
+        e
+        for given in (arguments, *held)
+        for v in given.values()
+        for e in scalars(v)
+        if isinstance(e, Expression)
+    ]
     if all(e.op == "const" for e in values):
         return None
     if any(evaluator.parameters.peek(e) is None for e in values):
@@ -87,6 +95,9 @@ def _numbers(evaluator: Evaluator, arguments: Frame) -> Frame | None:
     why = evaluator.why("ends the recursion of a function")
 
     def number(value: Value) -> Value:
+        if isinstance(value, FunctionValue):
+            given = {k: elementwise(number, v) for k, v in value.given.items()}
+            return FunctionValue(value.function, given)
         return ex.const(evaluator.number(value, why)) if isinstance(value, Expression) else value
 
     return {name: elementwise(number, value) for name, value in arguments.items()}
