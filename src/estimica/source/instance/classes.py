@@ -90,9 +90,7 @@ class Class:
 
     def again(self) -> Class:
         """The same once more, for the model to be an instance of it."""
-        return Class(
-            self.definition, self.outer, self.modifiers, self.world, None, self.extended
-        )
+        return Class(self.definition, self.outer, self.modifiers, self.world, None, self.extended)
 
     # --- what it is ----------------------------------------------------------------------------
 
@@ -336,7 +334,8 @@ class Class:
     ) -> Class:
         """The class that `definition` is here, after redeclarations."""
         if replacement is None:
-            return aliased(Class(definition, self, modifiers, self.world))
+            kept = beneath(own_constraint(definition, self), definition, self)
+            return aliased(Class(definition, self, merged(modifiers, kept), self.world))
         element = replacement.element
         if not isinstance(element, tree.ClassDefinition):
             raise error_at(
@@ -349,9 +348,10 @@ class Class:
             extended = self._replaced(definition, NONE, replacement.replaced)
             return Class(element, replacement.scope, modifiers, self.world, None, extended)
         kept = constraining_modifiers(definition, self)
-        return aliased(
-            Class(element, replacement.scope, merged(modifiers, kept), self.world)
-        )
+        for one in reversed([*replacement.chain()]):
+            kept = merged(own_constraint(one.element, one.scope), kept)
+        kept = beneath(kept, element, replacement.scope)
+        return aliased(Class(element, replacement.scope, merged(modifiers, kept), self.world))
 
     def members_in_order(self) -> list[str]:
         """The names of all components, inherited ones where their extends clause stands."""
@@ -468,7 +468,9 @@ class Class:
 
     def _unknown_type(self, name: tree.TypeName, part: str, where: Class) -> Exception:
         if where is not self:
-            message = f"class {where.name} has no '{part}'{did_you_mean(part, where.member_names())}"
+            message = (
+                f"class {where.name} has no '{part}'{did_you_mean(part, where.member_names())}"
+            )
             return error_at("S207", self, name.at, f"'{name.text}': {message}")
         known: dict[str, None] = {}
         scope: Class | None = self
@@ -501,13 +503,27 @@ def aliased(cls: Class) -> Class:
     return cls._around().find_type(short.type)
 
 
-def constraining_modifiers(element: tree.ClassDefinition | tree.Component, scope: Class) -> Modifiers:
+def constraining_modifiers(
+    element: tree.ClassDefinition | tree.Component, scope: Class
+) -> Modifiers:
     """What a replaceable element says about all that may replace it."""
-    constraint = element.constraint
-    if constraint is not None:
-        return written(constraint.modification, scope).softened()
+    if element.constraint is not None:
+        return own_constraint(element, scope)
     if isinstance(element, tree.Component):
         return written(element.modification, scope).softened()
     if element.short is not None:
         return written(element.short.modification, scope).softened()
     return NONE
+
+
+def own_constraint(element: tree.ClassDefinition | tree.Component, scope: Class) -> Modifiers:
+    """The modifiers behind `constrainedby`; they count for the element itself too."""
+    constraint = element.constraint
+    return NONE if constraint is None else written(constraint.modification, scope).softened()
+
+
+def beneath(kept: Modifiers, definition: tree.ClassDefinition, scope: Class) -> Modifiers:
+    """The modifiers of a constraint that a short class does not say otherwise itself."""
+    if kept is NONE or definition.short is None:
+        return kept
+    return kept.unless_said(written(definition.short.modification, scope))

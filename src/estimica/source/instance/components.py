@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from estimica.source.instance.classes import Class, Leaf, constraining_modifiers
+from estimica.source.instance.classes import (
+    Class,
+    Leaf,
+    constraining_modifiers,
+    own_constraint,
+)
 from estimica.source.instance.modifiers import (
     NONE,
     Binding,
@@ -192,7 +197,9 @@ class Component:
                 self._present = True
             else:
                 scope = self.scope if self.declaration.condition is not None else self.owner
-                self._present = self.world.holds(condition, scope, "decides whether a component exists")
+                self._present = self.world.holds(
+                    condition, scope, "decides whether a component exists"
+                )
         return self._present
 
     # --- type ----------------------------------------------------------------------------------
@@ -374,7 +381,7 @@ def declared(owner: Class, element: tree.Component, world: World) -> Component:
     modifiers = owner.modifiers.of(element.name)
     replacement = modifiers.replacement
     if replacement is None:
-        default = written(element.modification, owner)
+        default = merged(written(element.modification, owner), own_constraint(element, owner))
         _require_not_final(element, modifiers)
         return Component(owner, element, element, owner, modifiers, default, world)
     new = replacement.element
@@ -386,13 +393,11 @@ def declared(owner: Class, element: tree.Component, world: World) -> Component:
             new.at,
             f"'{new.name}' is a component; it cannot be redeclared as a class",
         )
-    default = merged(written(new.modification, scope), constraining_modifiers(element, owner))
-    inner = replacement.replaced
-    while inner is not None:
-        if isinstance(inner.element, tree.Component):
-            kept = written(inner.element.modification, inner.scope).softened()
-            default = merged(default, kept)
-        inner = inner.replaced
+    default = merged(written(new.modification, scope), own_constraint(new, scope))
+    for inner in replacement.chain():
+        if isinstance(inner.element, tree.Component) and inner is not replacement:
+            default = merged(default, constraining_modifiers(inner.element, inner.scope))
+    default = merged(default, constraining_modifiers(element, owner))
     return Component(owner, new, element, scope, modifiers.only_members(), default, world)
 
 

@@ -6,7 +6,7 @@ win; a value for a whole record from outside wins over values of its fields from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,13 @@ class Replacement:
     element: tree.Component | tree.ClassDefinition
     scope: Class
     replaced: Replacement | None = None
+
+    def chain(self) -> Iterator[Replacement]:
+        """This one and those that it replaces, outermost first."""
+        one: Replacement | None = self
+        while one is not None:
+            yield one
+            one = one.replaced
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,13 +91,23 @@ class Modifiers:
         """The same without a replacement: what is left to say about the replacing element."""
         return replace(self, replacement=None) if self.replacement is not None else self
 
+    def unless_said(self, said: Modifiers) -> Modifiers:
+        """What is left of it where `said` wins."""
+        members = {k: m.unless_said(said.of(k)) for k, m in self.members.items()}
+        if said.binding is not None:
+            members = {k: without_values(m) for k, m in members.items()}
+        return replace(
+            self,
+            members=members,
+            binding=None if said.binding is not None else self.binding,
+            replacement=None if said.replacement is not None else self.replacement,
+        )
+
     def softened(self) -> Modifiers:
         """The same, for a type that need not have these members."""
         if self is NONE:
             return self
-        return replace(
-            self, soft=True, members={k: m.softened() for k, m in self.members.items()}
-        )
+        return replace(self, soft=True, members={k: m.softened() for k, m in self.members.items()})
 
 
 NONE = Modifiers()
@@ -160,7 +177,9 @@ ATTRIBUTES = frozenset(
 )
 
 
-def written(modification: tree.Modification | None, scope: Class, *, each: bool = False) -> Modifiers:
+def written(
+    modification: tree.Modification | None, scope: Class, *, each: bool = False
+) -> Modifiers:
     """What a modification says, written in the class `scope`."""
     if modification is None:
         return NONE
@@ -197,9 +216,7 @@ def written(modification: tree.Modification | None, scope: Class, *, each: bool 
     return result
 
 
-def _argument(
-    argument: tree.Modifier | tree.Redeclaration, scope: Class
-) -> tuple[str, Modifiers]:
+def _argument(argument: tree.Modifier | tree.Redeclaration, scope: Class) -> tuple[str, Modifiers]:
     if isinstance(argument, tree.Redeclaration):
         element = argument.element
         return element.name, Modifiers(
