@@ -128,6 +128,9 @@ function unread_default input Real x; output Real y; output Integer info;
 protected Real z; Real late = 2*z; algorithm y := x; end unread_default;
 function halved "until it is small: recursive" input Real x; output Real y;
 algorithm y := if abs(x) < 0.1 then x else halved(x/2); end halved;
+function placed "in a table, from where the last search ended"
+  input Real t[:]; input Real x; input Integer last; output Integer next = last;
+algorithm while next < size(t, 1) and x >= t[next] loop next := next + 1; end while; end placed;
 function counted input Integer n; output Integer k = 0;
 algorithm for i in 1:n loop k := k + mod(i, 3); end for; end counted;
 function stored input Integer n; output Real x[n];
@@ -259,6 +262,14 @@ def test_a_while_loop_that_parameters_end() -> None:
     )
     assert number_of("endless(p)", evaluator) == 3.0
     assert set(evaluator.parameters.evaluated) == {"p"}
+
+
+@pytest.mark.parametrize("last", [1, 2, 4])
+@pytest.mark.parametrize("x", [-1.0, 0.0, 1.5, 2.0, 9.0])
+def test_a_search_in_a_table_ends_with_the_table(evaluator: Evaluator, last: int, x: float) -> None:
+    evaluator.names.values["last"] = ex.name("last")  # type: ignore[attr-defined]
+    found = plain(value_of("placed({0, 1, 2, 3}, x, last)", evaluator), {"x": x, "last": last})
+    assert found == next((k for k in range(last, 4) if x < k - 1), 4)
 
 
 def test_a_recursion_that_parameters_end() -> None:

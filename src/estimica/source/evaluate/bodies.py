@@ -108,6 +108,7 @@ def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> 
     types_before, inside_before = evaluator.local_types, evaluator.inside
     evaluator.local_types = _prepared(evaluator, function).types
     evaluator.inside = (function, function.at)
+    evaluator.learning = None
     depth_before = sys.getrecursionlimit()
     if evaluator.depth == 0:
         sys.setrecursionlimit(max(depth_before, _PYTHON_DEPTH))

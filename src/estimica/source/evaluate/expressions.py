@@ -18,7 +18,7 @@ from estimica.source.evaluate.names import Function, Names, ScalarType, Scope
 from estimica.source.evaluate.operators import SCALAR, binary, choose, kind_text, unary
 from estimica.source.evaluate.parameters import ParameterValues
 from estimica.source.evaluate.scalar_types import type_of
-from estimica.source.evaluate.subscripts import Index, position, select
+from estimica.source.evaluate.subscripts import Index, IndexBounds, position, select
 from estimica.source.evaluate.values import (
     Array,
     Frame,
@@ -75,6 +75,8 @@ class Evaluator:
         self.checks = 0
         #: the function that is written out, and where in its text
         self.inside: tuple[Function, int] | None = None
+        #: what the condition of a loop tells of its subscripts, while it is evaluated
+        self.learning: IndexBounds | None = None
         self.depth = 0
         self._variables: frozenset[str] = frozenset()
         self._guards: list[Expression] = []
@@ -169,7 +171,10 @@ class Evaluator:
         if value.op == "const":
             return position(value.value + offset, size)
         if not self.parameters.is_parametric(value):
-            return ex.add(value, ex.const(offset)) if offset else value
+            value = ex.add(value, ex.const(offset)) if offset else value
+            if self.learning is not None:
+                self.learning.learn(value, size)
+            return value
         return position(self.number(value, self.why("is a subscript")) + offset, size)
 
     def _offset(self, node: tree.Expression, value: Value, scope: Scope, frame: Frame) -> int:
@@ -344,6 +349,7 @@ class Evaluator:
 
     def _logical(self, node: tree.Binary, scope: Scope, frame: Frame) -> Value:
         """a and b, a or b; b is not looked at where a decides."""
+        self.learning = None  # the right side may not be looked at
         left = self.one(node.left, scope, frame)
         decides = 0.0 if node.op == "and" else 1.0
         if isinstance(left, Expression):
@@ -357,6 +363,7 @@ class Evaluator:
         return unary(node.op, self.one(node.operand, scope, frame), self.overload)
 
     def _if(self, node: tree.IfExpression, scope: Scope, frame: Frame) -> Value:
+        self.learning = None  # one of the branches is not looked at
         chosen: list[tuple[Expression, Value]] = []
         guards = len(self._guards)
         try:

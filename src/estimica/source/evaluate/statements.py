@@ -16,7 +16,7 @@ from estimica.flat.expression import Expression
 from estimica.source.evaluate.names import ScalarType, Scope
 from estimica.source.evaluate.operators import choose
 from estimica.source.evaluate.reductions import iterator_type, iterator_values
-from estimica.source.evaluate.subscripts import replaced, select
+from estimica.source.evaluate.subscripts import IndexBounds, replaced, select
 from estimica.source.evaluate.texts import as_text
 from estimica.source.evaluate.values import (
     Frame,
@@ -308,11 +308,14 @@ def _rounds(
 
 def _while(evaluator: Evaluator, statement: tree.While, scope: Scope, frame: Frame) -> Passed:
     undecided = 0
+    bounds = IndexBounds()
     with ExitStack() as guards:
         loop = _Loop(evaluator, frame, guards)
         for _ in range(MAX_ROUNDS):
             assert loop.live is not None
-            condition = evaluator.truth(statement.condition, scope, loop.live)
+            learnt = IndexBounds()
+            condition = _goes_on(evaluator, statement.condition, scope, loop.live, bounds, learnt)
+            bounds.add(learnt)  # who goes on has had these subscripts
             if condition.op != "const":
                 settled = evaluator.parameters.number(condition, "it ends a while-loop")
                 condition = condition if settled is None else ex.const(settled)
@@ -332,6 +335,28 @@ def _while(evaluator: Evaluator, statement: tree.While, scope: Scope, frame: Fra
         else:
             evaluator.refuse(f"a while-loop of more than {MAX_ROUNDS} rounds", "make it end")
     return loop.result()
+
+
+def _goes_on(
+    evaluator: Evaluator,
+    node: tree.Expression,
+    scope: Scope,
+    frame: Frame,
+    bounds: IndexBounds,
+    learnt: IndexBounds,
+) -> Expression:
+    """The condition of a loop; of `a and b`, b is looked at where a holds only."""
+    if isinstance(node, tree.Binary) and node.op == "and":
+        left = _goes_on(evaluator, node.left, scope, frame, bounds, learnt)
+        if ex.is_const(left, 0.0):
+            return left
+        right = _goes_on(evaluator, node.right, scope, frame, bounds, learnt)
+        return ex.logical_and(left, right)
+    before, evaluator.learning = evaluator.learning, learnt
+    try:
+        return bounds.decided(evaluator.truth(node, scope, frame))
+    finally:
+        evaluator.learning = before
 
 
 def _jump(evaluator: Evaluator, statement: tree.Jump, scope: Scope, frame: Frame) -> Passed:

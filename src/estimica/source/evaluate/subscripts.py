@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TypeAlias
 
@@ -93,3 +93,61 @@ def _fitted(value: Value, shape: tuple[int, ...]) -> Value:
     if value.size == 0 and math.prod(shape) == 0:
         return np.empty(shape, dtype=object)
     raise ValueMismatch(f"a value of size {value.shape} is assigned to a part of size {shape}")
+
+
+class IndexBounds:
+    """What is known of whole numbers of the run from arrays that they were subscripts of.
+
+    A loop that looks into a table at a place that only the run knows ends with the table.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Expression, tuple[float, float]] = {}
+
+    def learn(self, index: Expression, size: int) -> None:
+        """`index`, counted from 1, was a subscript of an array with `size` elements."""
+        base, added = _split(index)
+        low, high = self._known.get(base, (-math.inf, math.inf))
+        self._known[base] = (max(low, 1 - added), min(high, size - added))
+
+    def add(self, other: IndexBounds) -> None:
+        """What `other` knows is known here too."""
+        for base, (low, high) in other._known.items():
+            mine = self._known.get(base, (-math.inf, math.inf))
+            self._known[base] = (max(low, mine[0]), min(high, mine[1]))
+
+    def decided(self, condition: Expression) -> Expression:
+        """`condition`, or false where it compares such a number with one that it cannot reach."""
+        if condition.op not in _IMPOSSIBLE or condition.operands[1].op != "const":
+            return condition
+        base, added = _split(condition.operands[0])
+        if base not in self._known:
+            return condition
+        low, high = (bound + added for bound in self._known[base])
+        impossible = _IMPOSSIBLE[condition.op](low, high, condition.operands[1].value)
+        return ex.ZERO if impossible else condition
+
+
+#: whether no number between `low` and `high` is in this relation to `limit`
+_IMPOSSIBLE: dict[str, Callable[[float, float, float], bool]] = {
+    "lt": lambda low, high, limit: low >= limit,
+    "le": lambda low, high, limit: low > limit,
+    "gt": lambda low, high, limit: high <= limit,
+    "ge": lambda low, high, limit: high < limit,
+}
+
+
+def _split(e: Expression) -> tuple[Expression, float]:
+    """`e` as an expression and a number that is added to it."""
+    added = 0.0
+    while e.op in ("add", "sub") and any(a.op == "const" for a in e.operands):
+        left, right = e.operands
+        if right.op == "const":
+            added += right.value if e.op == "add" else -right.value
+            e = left
+        elif e.op == "add":
+            added += left.value
+            e = right
+        else:
+            break
+    return e, added
