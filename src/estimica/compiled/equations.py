@@ -9,19 +9,16 @@ import casadi as ca
 
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
+from estimica.compiled.llvm.domain import DOMAIN_TOLERANCE, FLOOR, MOST_PRODUCTS, POWER_FLOOR
+from estimica.compiled.llvm.kept_function import call_kept
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
+from estimica.flat.function import called
 from estimica.flat.system import Kind, Variability
 from estimica.structure.sorted_system import Assignment, Block, SortedSystem
 
 #: linear blocks up to this size are solved symbolically, larger ones by the engine's LU
 SYMBOLIC_SOLVE = 3
-#: square roots and powers have finite derivatives from here on, so that 0·∞ never makes a NaN; the
-#: last digits are such as nobody writes: by them `true_residual` tells these floors from a user's
-FLOOR = 1.0000000000000007e-30
-POWER_FLOOR = 1.0000000000000007e-300
-#: how far below zero the argument of a root may fall inside a step before it counts as an error
-DOMAIN_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -309,6 +306,11 @@ def translate(
         elif e.op == "homotopy" and homotopy is not None:
             actual, simplified = (memo[a] for a in e.operands)
             memo[e] = homotopy * actual + (1 - homotopy) * simplified
+        elif e.op == "call":
+            function, _ = called(e)
+            outputs = call_kept(function, [memo[a] for a in e.operands])
+            for k, output in enumerate(outputs):
+                memo[ex.node("call", function, k, *e.operands)] = output
         else:
             memo[e] = _RULES[e.op](*(memo[a] for a in e.operands))
     return [memo[r] for r in roots]
@@ -322,7 +324,7 @@ def _root(a: ca.SX) -> ca.SX:
 def _power(a: ca.SX, b: ca.SX) -> ca.SX:
     if b.is_constant():
         exponent = float(b)
-        if exponent.is_integer() and abs(exponent) <= 64:  # an infinite one is not
+        if exponent.is_integer() and abs(exponent) <= MOST_PRODUCTS:  # an infinite one is not
             return _integer_power(a, int(exponent))
         if exponent == 0.5:
             return _root(a)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from estimica.flat import expression as ex
+from estimica.flat.derived_function import FunctionJacobian, directional, jacobian_of
 from estimica.flat.expression import Expression
+from estimica.flat.function import FlatFunction, called, invoke
 
+#: a function of more inputs is differentiated in one direction at a time: the table of all its
+#: derivatives, of which several directions can be had at once, would be large and mostly unused
+MOST_COLUMNS = 12
 #: operations whose value does not change between events, or changes by jumps only
 _FLAT = (
     ex.RELATIONS
@@ -204,6 +209,27 @@ def _if(e: Expression, a: Operands, d: list[Expression]) -> Expression:
     return ex.conditional(a[0], d[1], d[2])
 
 
+def function_jacobian(function: FlatFunction, columns: tuple[int, ...]) -> FunctionJacobian | None:
+    """The derivatives by the inputs numbered `columns`; None where these are too many."""
+    return jacobian_of(function, columns, tangent) if len(columns) <= MOST_COLUMNS else None
+
+
+def function_change(function: FlatFunction) -> FlatFunction:
+    """The changes of outputs as a function of inputs and then of their changes."""
+    return directional(function, tangent)
+
+
+def _call(e: Expression, a: Operands, d: list[Expression]) -> Expression:
+    function, output = called(e)
+    columns = tuple(k for k, x in enumerate(a) if x.op != "const")
+    table = function_jacobian(function, columns)
+    if table is None:
+        return invoke(function_change(function), (*a, *d))[output]
+    outputs = invoke(table.function, a)
+    moving = [j for j in columns if (output, j) in table.place and not ex.is_const(d[j], 0.0)]
+    return ex.total(ex.mul(outputs[table.place[output, j]], d[j]) for j in moving)
+
+
 def _delay(e: Expression, a: Operands, d: list[Expression]) -> Expression:
     raise DerivativeError("a delayed signal has no derivative in closed form")
 
@@ -239,5 +265,6 @@ _RULES: dict[str, Rule] = {
     "smooth": _smooth,
     "homotopy": lambda e, a, d: d[0],
     "table": _table,
+    "call": _call,
     "delay": _delay,
 }

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from estimica.flat.expression import Expression, fold, walk
+from estimica.flat.foreign import FOREIGN
+from estimica.flat.function import (
+    MOST_ROUNDS,
+    Assign,
+    Break,
+    Check,
+    Choice,
+    FlatFunction,
+    Foreign,
+    Loop,
+    Return,
+    Statement,
+    assigned_names,
+    called,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,9 @@ def _node(e: Expression, memo: dict[Expression, float], point: EvaluationPoint) 
             return float(arguments[0] != _previous(e.operands[0], point))
         case "table" | "table_slope":
             return _table(arguments[0], arguments[1::2], arguments[2::2], slope=e.op != "table")
+        case "call":
+            function, output = called(e)
+            return call_function(function, arguments)[output]
         case _:
             value = fold(e.op, *arguments)
             return math.nan if value is None else value
@@ -106,3 +124,79 @@ def _sample(start: float, interval: float, time: float) -> float:
         return 0.0
     periods = (time - start) / interval
     return float(abs(periods - round(periods)) < 1e-12 * max(1.0, abs(periods)))
+
+
+def call_function(function: FlatFunction, arguments: Sequence[float]) -> tuple[float, ...]:
+    """The outputs of a call; all are NaN where it fails."""
+    try:
+        return _Call(function, arguments).outputs()
+    except _FailedCallError:
+        return (math.nan,) * len(function.outputs)
+
+
+class _FailedCallError(Exception):
+    """A check does not hold, or a loop does not end."""
+
+
+class _Call:
+    """The names of a function while it is executed."""
+
+    def __init__(self, function: FlatFunction, arguments: Sequence[float]) -> None:
+        self.function = function
+        self.values = dict.fromkeys((*assigned_names(function.body), *function.outputs), 0.0)
+        self.values.update(zip(function.inputs, arguments, strict=True))
+        self.rounds = 0
+
+    def outputs(self) -> tuple[float, ...]:
+        self.run(self.function.body)
+        return tuple(self.values[n] for n in self.function.outputs)
+
+    def value(self, e: Expression) -> float:
+        if e.op == "const":
+            return e.value
+        if e.op == "if":  # the other side may be a call that fails
+            return self.value(e.operands[1 if self.value(e.operands[0]) else 2])
+        point = EvaluationPoint(names=self.values)
+        if e.op == "call":
+            function, output = called(e)
+            result = _Call(function, [self.value(a) for a in e.operands]).outputs()
+            return result[output]
+        if not any(x.op in ("if", "call") for x in walk(e)):
+            return evaluate(e, values=point)
+        return _node(e, {a: self.value(a) for a in e.operands}, point)
+
+    def run(self, body: Iterable[Statement]) -> Statement | None:
+        """Executes statements; comes back with a break or return that has ended them early."""
+        for s in body:
+            left: Statement | None = None
+            match s:
+                case Assign():
+                    values = [self.value(v) for v in s.values]
+                    self.values.update(zip(s.targets, values, strict=True))
+                case Choice():
+                    left = self.run(s.yes if self.value(s.condition) else s.no)
+                case Loop():
+                    left = self._loop(s)
+                case Break() | Return():
+                    return s
+                case Check():
+                    if not self.value(s.condition):
+                        raise _FailedCallError
+                case Foreign():
+                    results = FOREIGN[s.twin]([self.value(a) for a in s.arguments])
+                    self.values.update(zip(s.targets, results, strict=True))
+            if left is not None:
+                return left
+        return None
+
+    def _loop(self, loop: Loop) -> Statement | None:
+        while self.value(loop.condition):
+            self.rounds += 1
+            if self.rounds > MOST_ROUNDS:
+                raise _FailedCallError
+            left = self.run(loop.body)
+            if isinstance(left, Break):
+                return None
+            if left is not None:
+                return left
+        return None

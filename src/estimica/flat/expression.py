@@ -10,14 +10,14 @@ A node is an operation and its arguments. Leaves carry their data in `args`:
     initial (), terminal ()     flags of the event instant
     mode  (index,)      the frozen truth value of a relation (made by the structure stage)
 
-Equal nodes are the same object, so `is` compares expressions and memo tables key on nodes.
+A `call` carries the function and the number of the output before its operands. Equal nodes are
+the same object, so `is` compares expressions and memo tables key on nodes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 from weakref import WeakValueDictionary
 
 Argument = "Expression | float | str | int"
@@ -36,7 +36,10 @@ class Expression:
     @property
     def operands(self) -> tuple[Expression, ...]:
         """The arguments that are expressions themselves (none for a leaf)."""
-        return () if self.op in LEAVES else self.args  # type: ignore[return-value]
+        op = self.op
+        if op in LEAVES:
+            return ()
+        return self.args if op != "call" else self.args[2:]  # type: ignore[return-value]
 
     @property
     def value(self) -> float:
@@ -114,6 +117,8 @@ OPERATIONS = (
     )
     # table(u, x1, y1, x2, y2, ...; kind in the op name): values and slope of a 1-D table
     | frozenset({"table", "table_slope"})
+    # call(function, output, a1, a2, ...): one output of a function that is kept as such
+    | frozenset({"call"})
 )
 
 _nodes: WeakValueDictionary[tuple[object, ...], Expression] = WeakValueDictionary()
@@ -131,25 +136,16 @@ def node(op: str, *args: object) -> Expression:
     return known
 
 
-def read_nodes(rows: Iterable[list[Any]]) -> list[Expression]:
-    """The nodes of a table of [operation, arguments]; operands are numbers of earlier rows."""
-    nodes: list[Expression] = []
-    known = _nodes
-    for row in rows:
-        op = row[0]
-        if op in LEAVES:
-            nodes.append(node(op, *row[1:]))
-            continue
-        args = tuple([nodes[k] for k in row[1:]])
-        key = (op, *map(id, args))
-        expression = known.get(key)
-        if expression is None:
-            assert op in OPERATIONS, op
-            expression = Expression()
-            expression.op, expression.args = op, args
-            known[key] = expression
-        nodes.append(expression)
-    return nodes
+def shared(op: str, operands: tuple[Expression, ...]) -> Expression:
+    """`node` for an operation on expressions only, quickly: large tables of them are read."""
+    key = (op, *map(id, operands))
+    known = _nodes.get(key)
+    if known is None:
+        assert op in OPERATIONS, op
+        known = Expression()
+        known.op, known.args = op, operands
+        _nodes[key] = known
+    return known
 
 
 def const(value: float) -> Expression:
@@ -353,6 +349,13 @@ def build(op: str, *args: Expression) -> Expression:
     return node(op, *args)
 
 
+def rebuild(e: Expression, operands: Iterable[Expression]) -> Expression:
+    """The node `e` with other operands, simplified."""
+    if e.op == "call":
+        return node("call", e.args[0], e.args[1], *operands)
+    return build(e.op, *operands)
+
+
 _MAKERS: dict[str, Callable[..., Expression]] = {
     "add": add,
     "sub": sub,
@@ -405,7 +408,7 @@ def rewrite(
     pending = [r for r in roots if r not in memo]
     for e in walk(*pending):
         if e not in memo:
-            memo[e] = build(e.op, *(memo[a] for a in e.operands)) if e.operands else leaf(e)
+            memo[e] = rebuild(e, [memo[a] for a in e.operands]) if e.operands else leaf(e)
     return [memo[r] for r in roots]
 
 

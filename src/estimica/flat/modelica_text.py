@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterable
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Branch, Equation, FlatSystem, Kind, Variability, Variable, When
+from estimica.flat.function import called, functions_in
+from estimica.flat.function_text import called_name, write_function
+from estimica.flat.system import (
+    Branch,
+    Equation,
+    FlatSystem,
+    Kind,
+    Variability,
+    Variable,
+    When,
+    expressions_of,
+)
 
 # How tightly each operator binds; Modelica's `^` does not associate, and unary minus stands at the
 # level of addition.
@@ -171,6 +182,8 @@ class _Writer:
         if e.op in _SYMBOLS:
             return f"{self._at(a[0], _SUM)} {_SYMBOLS[e.op]} {self._at(a[1], _SUM)}", _RELATION
         listed = ", ".join(self._at(x, _IF) for x in a)
+        if e.op == "call":
+            return f"{called_name(*called(e))}({listed})", _ATOM
         return f"{_FUNCTIONS.get(e.op, e.op)}({listed})", _ATOM
 
     def _leaf(self, e: Expression) -> Piece:
@@ -225,6 +238,9 @@ def write_class(flat: FlatSystem) -> str:
     odd = [v.name for v in flat.variables if v.kind is not Kind.REAL]
     assert not odd, f"only real variables are written, not {odd[:3]}"
     lines = [f"model {identifier(flat.name)}{_comment(flat.description)}"]
+    for function in functions_in(*expressions_of(flat)):
+        definition = write_function(function, identifier, write_expression, write_truth)
+        lines += [f"  {line}" for line in definition]
     lines += [f"  {_declared(v)};" for v in flat.variables]
     if flat.initial_equations:
         lines.append("initial equation")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
+from estimica.flat.node_table import NodeTable, read_nodes
 from estimica.flat.system import (
     Action,
     Assertion,
@@ -48,7 +48,7 @@ def to_json(system: FlatSystem) -> str:
         "source": system.source,
         "of_function": system.of_function,
     }
-    content["nodes"] = writer.nodes
+    content["nodes"] = writer.nodes.rows
     content["origins"] = writer.origins
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
@@ -76,9 +76,8 @@ def from_json(text: str) -> FlatSystem:
 
 class _Writer:
     def __init__(self) -> None:
-        self.nodes: list[list[Any]] = []
+        self.nodes = NodeTable()
         self.origins: list[list[Any]] = []
-        self._numbers: dict[Expression, int] = {}
         self._origin_numbers: dict[Origin, int] = {}
 
     def fields(self, thing: Any) -> dict[str, Any]:
@@ -93,7 +92,7 @@ class _Writer:
         return {
             "branches": [
                 [
-                    [self._node(c) for c in branch.conditions],
+                    [self.nodes.number(c) for c in branch.conditions],
                     [self.fields(a) for a in branch.actions],
                 ]
                 for branch in when.branches
@@ -103,20 +102,12 @@ class _Writer:
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, Expression):
-            return self._node(value)
+            return self.nodes.number(value)
         if isinstance(value, Origin):
             return self._origin(value)
         if isinstance(value, StrEnum):
             return value.value
         return list(value) if isinstance(value, tuple) else value
-
-    def _node(self, expression: Expression) -> int:
-        for e in ex.walk(expression):
-            if e not in self._numbers:
-                arguments = [self._numbers[a] for a in e.operands] if e.operands else list(e.args)
-                self._numbers[e] = len(self.nodes)
-                self.nodes.append([e.op, *arguments])
-        return self._numbers[expression]
 
     def _origin(self, origin: Origin) -> int:
         if origin not in self._origin_numbers:
@@ -133,7 +124,7 @@ _EXPRESSIONS = ("binding", "start", "minimum", "maximum", "nominal")
 class _Reader:
     def __init__(self, nodes: list[list[Any]], origins: list[list[Any]]) -> None:
         self._origins = [Origin(*o) for o in origins]
-        self._nodes = ex.read_nodes(nodes)
+        self._nodes = read_nodes(nodes)
 
     def all(
         self, read: Callable[[dict[str, Any]], T], raw: Iterable[dict[str, Any]]

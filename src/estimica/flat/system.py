@@ -1,7 +1,8 @@
 """FlatSystem: one Modelica class as scalar variables and scalar equations, each with its origin.
 
 Everything hierarchical, array-valued or functional is gone: arrays are elements named `x[2]`,
-records are fields named `r.a`, functions are written out in the expressions, loops are unrolled.
+records are fields named `r.a`, loops are unrolled. Small functions are written out in the
+expressions; others are called, and their definitions stand in the nodes that call them.
 """
 
 from __future__ import annotations
@@ -197,3 +198,14 @@ class FlatSystem:
         """This very system, known to caches as `key`."""
         object.__setattr__(self, "key", key)
         return self
+
+
+def expressions_of(flat: FlatSystem) -> list[Expression]:
+    """Everything that a system computes; attributes of variables are included."""
+    found = [side for e in (*flat.equations, *flat.initial_equations) for side in (e.lhs, e.rhs)]
+    found += [e for when in flat.whens for e in when.expressions]
+    found += [a.condition for a in flat.assertions]
+    for v in flat.variables:
+        attributes = (v.binding, v.start, v.minimum, v.maximum, v.nominal)
+        found += [e for e in attributes if e is not None]
+    return found

@@ -14,7 +14,9 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.flat import expression as ex
+from estimica.flat.evaluate import call_function
 from estimica.flat.expression import Expression
+from estimica.flat.function import called
 
 #: takes the operands and, last, the array for the result
 Operation = Callable[..., object]
@@ -48,6 +50,19 @@ def _absent_times(a: Vector, b: Vector, out: Vector) -> None:
 def _absent_over(a: Vector, b: Vector, out: Vector) -> None:
     np.divide(a, b, out)
     np.copyto(out, 0.0, where=np.equal(a, 0.0))
+
+
+def _called(e: Expression) -> Operation:
+    """A function, number by number."""
+    function, output = called(e)
+
+    def operation(*arrays: Vector) -> None:
+        *arguments, out = arrays
+        for place in np.ndindex(out.shape):
+            values = [float(a if np.ndim(a) == 0 else a[place]) for a in arguments]
+            out[place] = call_function(function, values)[output]
+
+    return operation
 
 
 _OPERATIONS: dict[str, Operation] = {
@@ -137,7 +152,8 @@ class ArrayProgram:
             operands = [self._place[a] for a in e.operands]
             self._is_vector[e] = any(self._is_vector[a] for a in e.operands)
             self._place[e] = self._target(e, wanted, free)
-            step = self._operations[e.op], itemgetter(*operands, self._place[e])
+            operation = _called(e) if e.op == "call" else self._operations[e.op]
+            step = operation, itemgetter(*operands, self._place[e])
             (self._steps if self._is_vector[e] else self._numbers).append(step)
             buffers = set(self._buffers)
             free += sorted({self._place[a] for a in e.operands if last[a] == k} & buffers)
@@ -222,7 +238,7 @@ def _lowered(root: Expression) -> Expression:
         elif e.op == "pow" and operands[1].op == "const":
             memo[e] = _power(operands[0], operands[1])
         else:
-            memo[e] = ex.node(e.op, *operands) if operands else e
+            memo[e] = ex.node(e.op, *e.args[: -len(operands)], *operands) if operands else e
     return memo[root]
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple
 from typing import Any, TypeVar
 
-from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
+from estimica.flat.node_table import NodeTable, read_nodes
 from estimica.flat.system import (
     Action,
     Assertion,
@@ -51,7 +51,7 @@ def to_archive(original: FlatSystem, turned: FlatSystem, system: SortedSystem) -
         "flats": numbers,
         "system": w.system(system),
         "flat table": w.flats,
-        "nodes": w.nodes,
+        "nodes": w.nodes.rows,
         "origins": w.origins,
         "variables": w.variables,
         "equations": w.equations,
@@ -73,12 +73,11 @@ class _Writer:
     """Numbers what it meets; things that are the same object are written once."""
 
     def __init__(self, original: FlatSystem) -> None:
-        self.nodes: list[list[Any]] = []
+        self.nodes = NodeTable()
         self.origins: list[Any] = []
         self.variables: list[list[Any]] = []
         self.equations: list[list[int]] = []
         self.flats: list[list[Any]] = []
-        self._node_numbers: dict[Expression, int] = {}
         self._origin_numbers: dict[Origin, int] = {}
         # by identity; the systems outlive this writer
         self._known = (len(original.variables), len(_all_equations(original)), 1)
@@ -87,15 +86,7 @@ class _Writer:
         self._numbers |= {id(e): k for k, e in enumerate(_all_equations(original))}
 
     def node(self, e: Expression) -> int:
-        if e not in self._node_numbers:
-            for inner in ex.walk(e):
-                if inner not in self._node_numbers:
-                    operands = inner.operands
-                    known = self._node_numbers
-                    rest = [known[a] for a in operands] if operands else list(inner.args)
-                    known[inner] = len(self.nodes)
-                    self.nodes.append([inner.op, *rest])
-        return self._node_numbers[e]
+        return self.nodes.number(e)
 
     def maybe(self, e: Expression | None) -> int | None:
         return None if e is None else self.node(e)
@@ -230,7 +221,7 @@ class _Reader:
 
     def __init__(self, content: Mapping[str, Any], original: FlatSystem) -> None:
         self.origins = [Origin(*row) for row in content["origins"]]
-        self.nodes = ex.read_nodes(content["nodes"])
+        self.nodes = read_nodes(content["nodes"])
         self.variables = [*original.variables, *map(self._variable, content["variables"])]
         nodes, origins = self.nodes, self.origins
         self.equations = [

@@ -8,37 +8,19 @@ the nonzeros of its inputs and outputs. Unused inputs are never read.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
-import math
-import struct
-import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
-import llvmlite.binding as llvm
 
-from estimica.compiled.llvm import tanh as hyperbolic_tangent
+from estimica.compiled.llvm.call_expansion import expanded
+from estimica.compiled.llvm.function_code import FunctionLibrary
+from estimica.compiled.llvm.instructions import Instructions, Stream, constant
+from estimica.compiled.llvm.kept_function import kept_of
 from estimica.compiled.llvm.object_code import load_object_code
-
-_LIBM = {  # unary functions of the C library
-    ca.OP_SIN: "sin", ca.OP_COS: "cos", ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos",
-    ca.OP_ATAN: "atan", ca.OP_SINH: "sinh", ca.OP_COSH: "cosh",
-    ca.OP_ASINH: "asinh", ca.OP_ACOSH: "acosh", ca.OP_ATANH: "atanh", ca.OP_EXP: "exp",
-    ca.OP_LOG: "log", ca.OP_LOG1P: "log1p", ca.OP_EXPM1: "expm1", ca.OP_ERF: "erf",
-}  # fmt: skip
-_LIBM2 = {  # binary ones
-    ca.OP_POW: "pow", ca.OP_CONSTPOW: "pow", ca.OP_ATAN2: "atan2", ca.OP_FMOD: "fmod",
-    ca.OP_HYPOT: "hypot", ca.OP_REMAINDER: "remainder",
-}  # fmt: skip
-_INTRINSIC = {
-    ca.OP_SQRT: "sqrt", ca.OP_FABS: "fabs", ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil",
-}  # fmt: skip
-_INTRINSIC2 = {ca.OP_FMIN: "minnum", ca.OP_FMAX: "maxnum", ca.OP_COPYSIGN: "copysign"}
-_ARITHMETIC = {ca.OP_ADD: "fadd", ca.OP_SUB: "fsub", ca.OP_MUL: "fmul", ca.OP_DIV: "fdiv"}
-_COMPARISON = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
+from estimica.compiled.llvm.processor import initialise_llvm
 
 #: longer functions are cut into parts, since the optimiser's time grows faster than their length
 _PART = 600
@@ -63,47 +45,6 @@ class MachineCode:
 SETUP = "setup"
 
 
-class _Stream:
-    """The text of a function body; values are names or hexadecimal constants."""
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.lines: list[str] = []
-        self.stores: list[str] = []  # at the end, so that the optimiser may use vectors
-        self.pointers: dict[tuple[str, int], str] = {}
-        self.loaded: dict[tuple[int, int], str] = {}
-
-    def value(self, text: str) -> str:
-        """Names the result of an instruction."""
-        name = f"%{self.prefix}{len(self.lines)}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def table(self, table: str, index: int) -> str:
-        """The pointer that a table holds."""
-        if (table, index) not in self.pointers:
-            slot = self.value(f"getelementptr ptr, ptr %{table}, i64 {index}")
-            self.pointers[table, index] = self.value(f"load ptr, ptr {slot}")
-        return self.pointers[table, index]
-
-    def element(self, base: str, offset: int) -> str:
-        """The pointer to one number of a vector."""
-        return self.value(f"getelementptr double, ptr {base}, i64 {offset}") if offset else base
-
-    def load(self, index: int, offset: int) -> str:
-        """Each input is read once, so stores in between force no second reading."""
-        if (index, offset) not in self.loaded:
-            pointer = self.element(self.table("arg", index), offset)
-            self.loaded[index, offset] = self.value(f"load double, ptr {pointer}")
-        return self.loaded[index, offset]
-
-    def store(self, value: str, pointer: str) -> None:
-        self.stores.append(f"  store double {value}, ptr {pointer}")
-
-    def body(self) -> str:
-        return "\n".join([*self.lines, *self.stores, "  ret void\n}\n"])
-
-
 @dataclass
 class _Value:
     """A number of the program: where it can be had in the function and in its setup."""
@@ -115,38 +56,23 @@ class _Value:
     saved: int = -1  # its place among what the setup computes
 
 
-class _Writer:
+class _Writer(Instructions):
     """Writes one function as LLVM assembly, and what it needs only once for each run apart."""
 
     def __init__(
-        self, function: ca.Function, constants: tuple[int, int] | None, first: int
+        self,
+        function: ca.Function,
+        constants: tuple[int, int] | None,
+        first: int,
+        library: FunctionLibrary,
     ) -> None:
-        self.function = function
+        super().__init__(Stream("s"))
+        self.function, self.library = function, library
         self.constants = constants  # arguments: run constants, what the setup makes of them
         self.count = first  # numbers that the setups compute
-        self.externals: set[str] = set()
-        self.setup = _Stream("s")
-        self.stream = self.setup
+        self.setup = self.stream
         self.work: dict[int, _Value] = {}
         self.part_number = 0
-
-    def value(self, text: str) -> str:
-        return self.stream.value(text)
-
-    def call(self, name: str, *args: str) -> str:
-        signature = ", ".join(["double"] * len(args))
-        self.externals.add(f"declare double @{name}({signature})")
-        return self.value(f"call double @{name}({', '.join('double ' + a for a in args)})")
-
-    def number(self, condition: str) -> str:
-        """0.0 or 1.0 for an i1."""
-        return self.value(f"uitofp i1 {condition} to double")
-
-    def select(self, condition: str, yes: str, no: str) -> str:
-        return self.value(f"select i1 {condition}, double {yes}, double {no}")
-
-    def compare(self, predicate: str, a: str, b: str) -> str:
-        return self.value(f"fcmp {predicate} double {a}, {b}")
 
     def write(self) -> str:
         """The whole function; a long one calls its parts, which hand values on in memory."""
@@ -186,24 +112,26 @@ class _Writer:
                 needed.append(frozenset(live))
             op = f.instruction_id(k)
             if op != ca.OP_OUTPUT:
-                live.discard(f.instruction_output(k)[0])
+                live.difference_update(f.instruction_output(k))
             if op not in (ca.OP_CONST, ca.OP_INPUT):
                 live.update(f.instruction_input(k))
         return needed[::-1]
 
     def part(self, instructions: range, header: str, kept: frozenset[int]) -> str:
         """One function that runs some of the instructions."""
-        f, main = self.function, _Stream("v")
+        f, main = self.function, Stream("v")
         for k in instructions:
             op, out, args = f.instruction_id(k), f.instruction_output(k), f.instruction_input(k)
             if op == ca.OP_OUTPUT:
                 value = self.read(main, args[0])
                 main.store(value, main.element(main.table("res", out[0]), out[1]))
             elif op == ca.OP_CONST:
-                text = _constant(f.instruction_constant(k))
+                text = constant(f.instruction_constant(k))
                 self.work[out[0]] = _Value(main=text, part=-1, fixed=text)
             elif op == ca.OP_INPUT:
                 self.work[out[0]] = self.input(main, args[0], args[1])
+            elif op == ca.OP_CALL:
+                self.called(main, k)
             elif all(self.work[a].fixed for a in args):
                 self.stream = self.setup
                 name = self.operation(op, [self.work[a].fixed for a in args])
@@ -218,13 +146,33 @@ class _Writer:
                 main.store(handed.main, main.element("%w", place))
         return f"define {header} nounwind {{\n" + main.body()
 
-    def input(self, main: _Stream, index: int, offset: int) -> _Value:
+    def called(self, main: Stream, k: int) -> None:
+        """A call of a function that is kept as one."""
+        args, out = self.function.instruction_input(k), self.function.instruction_output(k)
+        kept = kept_of(self.calls[k].which_function())
+        if kept is None:
+            raise NotImplementedError(f"CasADi operation {ca.OP_CALL} has no machine code")
+        fixed = all(self.work[a].fixed for a in args)
+        stream = self.setup if fixed else main
+        operands = [self.work[a].fixed if fixed else self.read(main, a) for a in args]
+        results = self.library.outputs(stream, kept.function, operands)
+        for place, name in zip(out, results, strict=True):
+            if place >= 0:
+                value = _Value(fixed=name) if fixed else _Value(name, self.part_number)
+                self.work[place] = value
+
+    @cached_property
+    def calls(self) -> ca.SX:
+        """The instructions as expressions, of which calls know their function."""
+        return self.function.instructions_sx()
+
+    def input(self, main: Stream, index: int, offset: int) -> _Value:
         """An element of an argument, read at once unless it is a run constant."""
         if self.constants is None or index != self.constants[0]:
             return _Value(main.load(index, offset), self.part_number)
         return _Value(fixed=self.setup.load(index, offset), constant=offset)
 
-    def read(self, main: _Stream, place: int) -> str:
+    def read(self, main: Stream, place: int) -> str:
         """The name of a number in the part that is being written."""
         value = self.work[place]
         if value.part in (-1, self.part_number) and value.main:
@@ -239,7 +187,7 @@ class _Writer:
         value.main, value.part = name, self.part_number
         return name
 
-    def load_saved(self, main: _Stream, value: _Value) -> str:
+    def load_saved(self, main: Stream, value: _Value) -> str:
         """What the setup has computed."""
         assert self.constants is not None
         if value.saved < 0:
@@ -247,121 +195,6 @@ class _Writer:
             self.count += 1
             self.setup.store(value.fixed, self.setup.element("%c", value.saved))
         return main.load(self.constants[1], value.saved)
-
-    def operation(self, op: int, a: list[str]) -> str:
-        """One elementary operation on values."""
-        if op in _ARITHMETIC:
-            return self.value(f"{_ARITHMETIC[op]} double {a[0]}, {a[1]}")
-        if op in _LIBM:
-            return self.call(_LIBM[op], a[0])
-        if op in _LIBM2:
-            return self.call(_LIBM2[op], a[0], a[1])
-        if op in _INTRINSIC:
-            return self.call(f"llvm.{_INTRINSIC[op]}.f64", a[0])
-        if op in _INTRINSIC2:
-            return self.call(f"llvm.{_INTRINSIC2[op]}.f64", a[0], a[1])
-        if op in _COMPARISON:
-            return self.number(self.compare(_COMPARISON[op], a[0], a[1]))
-        if op in (ca.OP_ASSIGN, ca.OP_LIFT):
-            return a[0]
-        return self.special(op, a)
-
-    def special(self, op: int, a: list[str]) -> str:
-        """The operations that are more than one instruction, or none of the groups."""
-        if op == ca.OP_NEG:
-            return self.value(f"fneg double {a[0]}")
-        if op == ca.OP_SQ:
-            return self.value(f"fmul double {a[0]}, {a[0]}")
-        if op == ca.OP_TWICE:
-            return self.value(f"fadd double {a[0]}, {a[0]}")
-        if op == ca.OP_INV:
-            return self.value(f"fdiv double {_ONE}, {a[0]}")
-        if op == ca.OP_NOT:
-            return self.number(self.compare("oeq", a[0], _ZERO))
-        if op == ca.OP_IF_ELSE_ZERO:
-            return self.select(self.compare("une", a[0], _ZERO), a[1], _ZERO)
-        if op in (ca.OP_AND, ca.OP_OR):
-            left, right = (self.compare("une", v, _ZERO) for v in a)
-            word = "and" if op == ca.OP_AND else "or"
-            return self.number(self.value(f"{word} i1 {left}, {right}"))
-        if op == ca.OP_SIGN:
-            positive = self.select(self.compare("ogt", a[0], _ZERO), _ONE, a[0])
-            return self.select(self.compare("olt", a[0], _ZERO), _constant(-1.0), positive)
-        if op == ca.OP_ERFINV:
-            return self.erfinv(a[0])
-        if op == ca.OP_TANH:
-            self.externals.update(
-                (*hyperbolic_tangent.TANH_DECLARATIONS, hyperbolic_tangent.TANH_DEFINITION)
-            )
-            return self.value(f"call double @{hyperbolic_tangent.TANH_NAME}(double {a[0]})")
-        raise NotImplementedError(f"CasADi operation {op} has no machine code")
-
-    def polynomial(self, coefficients: Sequence[float], z: str) -> str:
-        """Horner's rule, highest power first."""
-        result = _constant(coefficients[0])
-        for c in coefficients[1:]:
-            product = self.value(f"fmul double {result}, {z}")
-            result = self.value(f"fadd double {product}, {_constant(c)}")
-        return result
-
-    def erfinv(self, x: str) -> str:
-        """Rational approximations in the middle and in the tails, then two Newton corrections."""
-        square = self.value(f"fmul double {x}, {x}")
-        ratio = self.value(
-            f"fdiv double {self.polynomial(_ERFINV_A, square)}, "
-            f"{self.polynomial(_ERFINV_B, square)}"
-        )
-        middle = self.value(f"fmul double {x}, {ratio}")
-        size = self.call("llvm.fabs.f64", x)
-        rest = self.value(f"fsub double {_ONE}, {size}")
-        half = self.value(f"fmul double {rest}, {_constant(0.5)}")
-        negated = self.value(f"fneg double {self.call('log', half)}")
-        z = self.call("llvm.sqrt.f64", negated)
-        tail = self.value(
-            f"fdiv double {self.polynomial(_ERFINV_C, z)}, {self.polynomial(_ERFINV_D, z)}"
-        )
-        tail = self.call("llvm.copysign.f64", tail, x)
-        y = self.select(self.compare("olt", size, _constant(0.7)), middle, tail)
-        for _ in range(2):
-            miss = self.value(f"fsub double {self.call('erf', y)}, {x}")
-            exponent = self.value(f"fneg double {self.value(f'fmul double {y}, {y}')}")
-            slope = self.value(
-                f"fmul double {_constant(2 / math.sqrt(math.pi))}, {self.call('exp', exponent)}"
-            )
-            y = self.value(f"fsub double {y}, {self.value(f'fdiv double {miss}, {slope}')}")
-        infinite = self.call("llvm.copysign.f64", _constant(math.inf), x)
-        return self.select(self.compare("oeq", size, _ONE), infinite, y)
-
-
-_ERFINV_A = (-0.140543331, 0.914624893, -1.645349621, 0.886226899)
-_ERFINV_B = (0.012229801, -0.329097515, 1.442710462, -2.118377725, 1.0)
-_ERFINV_C = (1.641345311, 3.429567803, -1.624906493, -1.970840454)
-_ERFINV_D = (1.637067800, 3.543889200, 1.0)
-
-
-def _constant(value: float) -> str:
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-_ZERO, _ONE = _constant(0.0), _constant(1.0)
-_ready = threading.Lock()
-_initialised = False
-
-
-def _initialise() -> None:
-    """Tells LLVM about this processor and, on Windows, where the C library is."""
-    global _initialised
-    with _ready:
-        if _initialised:
-            return
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        if sys.platform == "win32":  # pragma: no cover
-            library = ctypes.CDLL("ucrtbase")
-            for name in {*_LIBM.values(), *_LIBM2.values()}:
-                pointer = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-                llvm.add_symbol(name, pointer)
-        _initialised = True
 
 
 def compile_functions(
@@ -372,20 +205,24 @@ def compile_functions(
     `constants` = (the argument that does not change during a run, the argument under which the
     functions find what SETUP has computed from it): then SETUP is among the functions.
     """
-    _initialise()
+    initialise_llvm()
+    functions = [expanded(f) for f in functions]
+    library = FunctionLibrary()
     writers: list[_Writer] = []
     bodies: list[str] = []
     for function in functions:
         first = writers[-1].count if writers else 0
-        writers.append(_Writer(function, constants, first))
+        writers.append(_Writer(function, constants, first, library))
         bodies.append(writers[-1].write())
     n_constants = writers[-1].count if writers else 0
     names = [f.name() for f in functions]
     if n_constants:
         bodies.append(_setup([w.function.name() for w in writers if w.setup.stores]))
         names.append(SETUP)
-    declarations = sorted(set().union(*(w.externals for w in writers)))
+    declarations = sorted(library.externals.union(*(w.externals for w in writers)))
+    bodies = library.texts + bodies
     size = max((f.n_instructions() for f in functions), default=0)
+    size = max(size, library.longest)
     level = 2 if size < _LARGE else 1 if size < _HUGE else 0
     engine = load_object_code("\n".join(declarations + bodies), level)
     addresses = {name: engine.get_function_address(name) for name in names}

@@ -18,7 +18,7 @@ from functools import cache
 
 import casadi as ca
 
-from estimica.compiled.equations import FLOOR, POWER_FLOOR
+from estimica.compiled.llvm.domain import FLOOR, POWER_FLOOR
 
 _LARGEST = 1.7976931348623157e308
 #: how much larger than operand and result the change of a result may be: with 1e-9 of it a residual
@@ -85,6 +85,10 @@ def residual_with_scale(R: ca.SX, arguments: Sequence[ca.SX]) -> tuple[ca.SX, ca
         elif op == ca.OP_CONST:
             number = function.instruction_constant(k)
             work[out[0]] = _Number(ca.SX(number), ca.SX(abs(number)))
+        elif op == ca.OP_CALL:
+            callee = function.instructions_sx()[k].which_function()
+            results = _called(callee, [work[p] for p in places])
+            work.update(dict(zip(out, results, strict=True)))
         else:
             work[out[0]] = _result(op, [work[p] for p in places])
     return ca.densify(E), ca.densify(sizes)
@@ -106,6 +110,32 @@ def _result(op: int, operands: list[_Number]) -> _Number:
         chosen = b.finite is True or ca.logic_or(ca.logic_not(a.value), b.finite)
         return _Number(value, ca.if_else(a.value, b.size, 0), _both(a.finite, chosen))
     return _Number(value, _size(op, a, b, value), _finite(op, value, _both(a.finite, b.finite)))
+
+
+def _called(function: ca.Function, operands: list[_Number]) -> list[_Number]:
+    """The outputs of a call of scalars: |f'|·size for each argument, as for any operation."""
+    arguments = [a.value for a in operands]
+    values = function.call(arguments)
+    changes = [ca.SX(0)] * len(values)
+    slopes = function.forward(1)
+    for j, a in enumerate(operands):
+        unit = [ca.SX(float(k == j)) for k in range(len(operands))]
+        for k, slope in enumerate(slopes.call([*arguments, *values, *unit])):
+            changes[k] = changes[k] + ca.fabs(slope) * a.size
+    before: ca.SX | bool = True
+    for a in operands:
+        before = _both(before, a.finite)
+    largest = ca.SX(0)
+    for a in operands:
+        largest = ca.fmax(largest, a.size)
+    return [
+        _Number(
+            v,
+            ca.fabs(v) + ca.fmin(change, _MOST * ca.fmax(ca.fabs(v), largest)),
+            _both(before, ca.fabs(v) <= _LARGEST),
+        )
+        for v, change in zip(values, changes, strict=True)
+    ]
 
 
 def _size(op: int, a: _Number, b: _Number, value: ca.SX) -> ca.SX:

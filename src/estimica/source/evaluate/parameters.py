@@ -103,7 +103,7 @@ class ParameterValues:
             return self._decided(e, why) if e.op == "name" and self._is_settled(e) else e
         parts = [self._rewritten[a] for a in operands]
         same = all(p is a for p, a in zip(parts, operands, strict=True))
-        result = e if same else ex.build(e.op, *parts)
+        result = e if same else ex.rebuild(e, parts)
         if e.op in _LOGICAL and self._all_settled(result):
             return self._decided(result, why)
         return result

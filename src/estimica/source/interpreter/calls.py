@@ -155,7 +155,7 @@ def _put(root: ex.Expression, given: Mapping[ex.Expression, Value]) -> ex.Expres
     memo: dict[ex.Expression, Any] = {}
     for e in ex.walk(root):
         operands = [memo[a] for a in e.operands]
-        memo[e] = ex.build(e.op, *operands) if operands else given.get(e, e)
+        memo[e] = ex.rebuild(e, operands) if operands else given.get(e, e)
     return memo[root]  # type: ignore[no-any-return]
 
 

@@ -111,7 +111,7 @@ class ParameterValues:
             return condition
         memo: dict[Expression, Expression] = {}
         for e in ex.walk(condition):
-            memo[e] = e if not e.operands else ex.build(e.op, *(memo[a] for a in e.operands))
+            memo[e] = e if not e.operands else ex.rebuild(e, [memo[a] for a in e.operands])
             if (e.op in _LOGICAL or e.op == "name") and self._is_settled(memo[e], e is condition):
                 value = self.number(memo[e], why)
                 if value is not None:

@@ -103,7 +103,7 @@ class EventWriter:
                 return self.hidden.delay(e, self.settled(a[0]), self.settled(a[1]))
             case "homotopy":
                 return self._kept_homotopy(*a)
-        return ex.build(e.op, *a)
+        return ex.rebuild(e, a)
 
     def _relation(self, op: str, a: list[Expression]) -> Expression:
         if op in ("eq", "ne"):

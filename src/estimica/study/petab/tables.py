@@ -208,7 +208,7 @@ def _ordered(e: Expression) -> Expression:
         operands = [memo[a] for a in x.operands]
         if x.op in ("add", "mul"):
             operands.sort(key=lambda a: texts[a])
-        memo[x] = ex.build(x.op, *operands) if operands else x
+        memo[x] = ex.rebuild(x, operands) if operands else x
         texts[memo[x]] = write_expression(memo[x])
     return memo[e]
 

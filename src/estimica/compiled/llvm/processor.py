@@ -1,0 +1,30 @@
+"""LLVM for this processor."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+
+import llvmlite.binding as llvm
+
+from estimica.compiled.llvm.instructions import LIBRARY_FUNCTIONS
+
+_ready = threading.Lock()
+_initialised = False
+
+
+def initialise_llvm() -> None:
+    """Tells LLVM about this processor and, on Windows, where the C library is."""
+    global _initialised
+    with _ready:
+        if _initialised:
+            return
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        if sys.platform == "win32":  # pragma: no cover
+            library = ctypes.CDLL("ucrtbase")
+            for name in LIBRARY_FUNCTIONS:
+                pointer = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+                llvm.add_symbol(name, pointer)
+        _initialised = True

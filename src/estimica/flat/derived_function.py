@@ -1,0 +1,169 @@
+"""Derivatives of functions as functions: the same statements, each with what it changes.
+
+Forward differentiation of the text: before a name gets its new value, its changes do. Loops and
+choices are taken as they are executed, so that the derivative is that of what was computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
+from estimica.flat.function import (
+    Assign,
+    Choice,
+    FlatFunction,
+    Foreign,
+    Loop,
+    Statement,
+    dependencies,
+    flat_function,
+    invoke,
+)
+
+Seed = Callable[[Expression], Expression]
+#: `calculus.tangent`, which needs this file itself
+Tangent = Callable[[Iterable[Expression], Seed], list[Expression]]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionJacobian:
+    """A function of the same inputs; its outputs are the original ones, then their derivatives."""
+
+    function: FlatFunction
+    place: Mapping[tuple[int, int], int]  # (output, input): the output that is this derivative
+
+
+_jacobians: WeakKeyDictionary[FlatFunction, dict[tuple[int, ...], FunctionJacobian]]
+_jacobians = WeakKeyDictionary()
+
+
+def jacobian_of(
+    function: FlatFunction, columns: tuple[int, ...], tangent: Tangent
+) -> FunctionJacobian:
+    """The partial derivatives by the inputs numbered `columns`; those that vanish are left out."""
+    known = _jacobians.setdefault(function, {})
+    if columns not in known:
+        known[columns] = _jacobian(function, columns, tangent)
+    return known[columns]
+
+
+def _jacobian(
+    function: FlatFunction, columns: tuple[int, ...], tangent: Tangent
+) -> FunctionJacobian:
+    inputs, outputs = function.inputs, function.outputs
+    given = function.derivative
+    if given is not None:
+        found = {
+            (k, j): _change(y, j)
+            for j in columns
+            if j in given.moving
+            for k, y in enumerate(outputs)
+        }
+        body = _given_jacobian(function, columns)
+    else:
+        depending = dependencies(function)
+        none: frozenset[int] = frozenset()
+        found = {
+            (k, j): _change(y, j)
+            for j in columns
+            for k, y in enumerate(outputs)
+            if j in depending.get(y, none)
+        }
+        seeds = [(j, {inputs[j]: ex.ONE}) for j in columns]
+        body = _Differentiated(depending, seeds, tangent).body(function.body)
+    name = f"der({function.name}{''.join(f',{inputs[j]}' for j in columns)})"
+    derived = flat_function(name, inputs, (*outputs, *found.values()), body)
+    return FunctionJacobian(derived, {p: len(outputs) + n for n, p in enumerate(found)})
+
+
+def directional(function: FlatFunction, tangent: Tangent) -> FlatFunction:
+    """The function of all inputs and then of their changes that gives the changes of outputs."""
+    inputs, outputs = function.inputs, function.outputs
+    changes = tuple(_change(n) for n in inputs)
+    results = tuple(_change(n) for n in outputs)
+    given = function.derivative
+    body: Sequence[Statement]
+    if given is not None:
+        arguments = [*map(ex.name, inputs), *(ex.name(changes[k]) for k in given.moving)]
+        body = [Assign(results, invoke(given.function, arguments))]
+    else:
+        seed = {n: ex.name(c) for n, c in zip(inputs, changes, strict=True)}
+        body = _Differentiated(dependencies(function), [(None, seed)], tangent).body(function.body)
+    return flat_function(f"der({function.name})", (*inputs, *changes), results, body)
+
+
+def _change(name: str, direction: int | None = None) -> str:
+    return f"der({name})" if direction is None else f"der({name},{direction})"
+
+
+def _given_jacobian(function: FlatFunction, columns: tuple[int, ...]) -> list[Statement]:
+    """One call of the author's derivative for each input, which is changed by 1."""
+    given = function.derivative
+    assert given is not None
+    inputs = tuple(map(ex.name, function.inputs))
+    body: list[Statement] = [Assign(function.outputs, invoke(function, inputs))]
+    for j in columns:
+        if j in given.moving:
+            unit = [ex.ONE if k == j else ex.ZERO for k in given.moving]
+            targets = tuple(_change(y, j) for y in function.outputs)
+            body.append(Assign(targets, invoke(given.function, (*inputs, *unit))))
+    return body
+
+
+class _Differentiated:
+    """Writes statements together with the changes of what they assign, in several directions."""
+
+    def __init__(
+        self,
+        depending: Mapping[str, frozenset[int]],
+        directions: Sequence[tuple[int | None, Mapping[str, Expression]]],
+        tangent: Tangent,
+    ) -> None:
+        self.depending, self.tangent = depending, tangent
+        self.directions = [(j, self._seed(j, seeds)) for j, seeds in directions]
+
+    def _moves(self, name: str, direction: int | None) -> bool:
+        inputs = self.depending.get(name)
+        return bool(inputs) if direction is None else inputs is not None and direction in inputs
+
+    def _seed(self, direction: int | None, seeds: Mapping[str, Expression]) -> Seed:
+        def seed(leaf: Expression) -> Expression:
+            if leaf.op != "name" or not self._moves(leaf.target, direction):
+                return ex.ZERO
+            return seeds.get(leaf.target) or ex.name(_change(leaf.target, direction))
+
+        return seed
+
+    def body(self, statements: Iterable[Statement]) -> list[Statement]:
+        written: list[Statement] = []
+        for s in statements:
+            match s:
+                case Assign():
+                    written.append(self._assign(s))
+                case Choice():
+                    yes, no = (tuple(self.body(side)) for side in (s.yes, s.no))
+                    written.append(Choice(s.condition, yes, no))
+                case Loop():
+                    written.append(Loop(s.condition, tuple(self.body(s.body))))
+                case Foreign():
+                    written += [s, *self._held(s)]
+                case _:
+                    written.append(s)
+        return written
+
+    def _assign(self, s: Assign) -> Assign:
+        targets, values = list(s.targets), list(s.values)
+        for j, seed in self.directions:
+            moving = [k for k, n in enumerate(s.targets) if self._moves(n, j)]
+            targets += [_change(s.targets[k], j) for k in moving]
+            values += self.tangent([s.values[k] for k in moving], seed)
+        return Assign(tuple(targets), tuple(values))
+
+    def _held(self, s: Foreign) -> list[Statement]:
+        """Whole numbers do not change by a little."""
+        held = [_change(n, j) for j, _ in self.directions for n in s.targets if self._moves(n, j)]
+        return [Assign(tuple(held), (ex.ZERO,) * len(held))] if held else []
