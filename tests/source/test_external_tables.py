@@ -156,6 +156,14 @@ def test_derivatives_of_a_curve() -> None:
         assert table.host.at(second, u=u, v=2.0, w=3.0) == pytest.approx(wanted)
 
 
+def test_the_second_derivative_at_the_last_point_is_that_inside() -> None:
+    table = Curve(X, Y, AKIMA)
+    second = table.asked("getDer2Value", 1, U, 1.0, 0.0)
+    bend = float(Akima1DInterpolator(X, Y)(5.0, 2))
+    assert table.host.at(second, u=5.0) == pytest.approx(bend)
+    assert table.host.at(second, u=5.0 + 1e-9) == 0.0
+
+
 def test_ends_and_one_row() -> None:
     table = Curve(X, Y)
     assert plain(table.asked("minimumAbscissa")) == 0.0

@@ -56,7 +56,8 @@ class Events(IntEnum):
 class Curve:
     """Points (x, y) in the order of x, which are parameters or numbers.
 
-    `slopes` are given for splines whose slopes are known already.
+    `slopes` are given for splines whose slopes are known already. The last point of a `closed`
+    curve belongs to the curve, that of others to what lies beyond: their second derivatives differ.
     """
 
     xs: tuple[Expression, ...]
@@ -65,6 +66,7 @@ class Curve:
     extrapolation: Extrapolation
     events: Events = Events.JUMPS
     slopes: tuple[Expression, ...] | None = None
+    closed: bool = True
 
     @property
     def is_spline(self) -> bool:
@@ -74,6 +76,8 @@ class Curve:
         )
 
 
+#: what adds a piece behind the last point of a spline
+_WITH_RIGHT_END = (Extrapolation.HOLD, Extrapolation.LAST_TWO_POINTS)
 #: for a cut of the u axis, left of which another piece holds: whether u lies left of it
 Side = Callable[[Expression], Expression]
 
@@ -108,7 +112,10 @@ def interpolate(host: Host, curve: Curve, u: Expression) -> Expression:
             host.notes.append(f"a table of {len(curve.xs)} points makes no events at its points")
         return ex.node("noEvent", choice(pieces, [_lesser(u)] * len(noisy)))
     if not any(noisy):
-        result = choice(pieces, [_lesser(u)] * len(noisy))
+        sides = [_lesser(u)] * len(noisy)
+        if curve.is_spline and curve.closed and curve.extrapolation in _WITH_RIGHT_END:
+            sides[-1] = _not_greater(u)
+        result = choice(pieces, sides)
         if result.op != "if":
             return result
         return ex.node("smooth", result, ex.const(1.0 if curve.is_spline else 0.0))
@@ -136,6 +143,10 @@ def choice(pieces: Pieces, sides: Sequence[Side]) -> Expression:
 
 def _lesser(u: Expression) -> Side:
     return lambda cut: ex.relation("lt", u, cut)
+
+
+def _not_greater(u: Expression) -> Side:
+    return lambda cut: ex.relation("le", u, cut)
 
 
 def _silently_lesser(u: Expression) -> Side:

@@ -40,7 +40,7 @@ def time_value(
 ) -> Expression:
     """The value at `time`; `next_event` is what the caller holds as the next event's instant."""
     time = host.in_time(time)
-    curve = replace(curve, events=_due(settings))
+    curve = replace(curve, events=_due(settings), closed=False)
     if _is_long(settings) and isinstance(next_event, Expression) and next_event.op == "name":
         value = _held(host, settings, curve, time, next_event)
     else:
