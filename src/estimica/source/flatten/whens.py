@@ -137,11 +137,14 @@ def read_when(
 def conditions_of(
     evaluator: Evaluator, node: tree.Expression, scope: Class, frame: Frame
 ) -> tuple[Expression, ...]:
-    """The conditions of a when-branch, one or several; those that never hold are left out."""
+    """The conditions of a when-branch, one or several.
+
+    One that never holds stays: the variables of `when false` keep their values.
+    """
     value = evaluator.one(node, scope, frame)
     found = [c for c in scalars(value) if isinstance(c, Expression)]
     settled = [evaluator.parameters.settle(c, "it decides a when-clause") for c in found]
-    return tuple(c for c in settled if not ex.is_const(c, 0.0))
+    return tuple(settled)
 
 
 @dataclass(slots=True)
