@@ -85,6 +85,7 @@ class _Execution:
                 if target.repeated:
                     repeated.add(name)
         self._whenned = {n: len(counts[n]) + (n in repeated) for n in whenned}
+        self._whens.assigned_at_events.update(self._whenned)
 
     def equations(self) -> Iterator[Equation]:
         evaluator = self._evaluator
@@ -284,12 +285,13 @@ def _pair(symbol: Value, value: Value, found: dict[str, Expression]) -> None:
 
 def _assigned(nodes: Sequence[tree.Equation]) -> Iterator[_Target]:
     for k, node in enumerate(nodes):
-        yield from _in_statement(node, k, False, frozenset())
+        yield from _in_statement(node, k, None, frozenset())
 
 
 def _in_statement(
-    node: tree.Equation, k: int, in_when: bool, loops: frozenset[str]
+    node: tree.Equation, k: int, when: frozenset[str] | None, loops: frozenset[str]
 ) -> Iterator[_Target]:
+    """The assignments in a statement; `when` are the loops around the when-statement it is in."""
     match node:
         case tree.Assignment():
             target = node.target
@@ -297,19 +299,20 @@ def _in_statement(
             for element in elements:
                 if isinstance(element, tree.Reference):
                     used = first_names(*(s for p in element.parts for s in p.subscripts))
-                    yield _Target(element, k, in_when, bool(loops) and not loops & used)
+                    repeated = bool(when) and not (when or frozenset()) & used
+                    yield _Target(element, k, when is not None, repeated)
         case tree.For():
             inner = loops | {i.name for i in node.iterators}
             for statement in node.body:
-                yield from _in_statement(statement, k, in_when, inner)
+                yield from _in_statement(statement, k, when, inner)
         case tree.While():
             for statement in node.body:
-                yield from _in_statement(statement, k, in_when, loops)
+                yield from _in_statement(statement, k, when, loops)
         case tree.If():
             for _, body in node.branches:
                 for statement in body:
-                    yield from _in_statement(statement, k, in_when, loops)
+                    yield from _in_statement(statement, k, when, loops)
         case tree.When():
             for _, body in node.branches:
                 for statement in body:
-                    yield from _in_statement(statement, k, True, loops)
+                    yield from _in_statement(statement, k, loops, loops)

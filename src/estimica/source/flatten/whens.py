@@ -40,10 +40,13 @@ class Whens:
     flags: list[Variable] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
     assertions: list[Assertion] = field(default_factory=list)
+    #: what when-statements of algorithms assign, some of it beside other statements
+    assigned_at_events: set[str] = field(default_factory=set)
 
     def discrete(self) -> frozenset[str]:
-        """The variables that when-clauses set."""
-        return frozenset(name for when in self.clauses for name in when.assigned)
+        """The variables that change at events only."""
+        clauses = frozenset(name for when in self.clauses for name in when.assigned)
+        return clauses | self.assigned_at_events
 
     def flagged(
         self,
