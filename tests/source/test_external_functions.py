@@ -203,6 +203,20 @@ def test_sequences_of_the_library(name: str, state: list[float], wanted: list[fl
     assert sequence(name, state) == wanted
 
 
+@pytest.mark.parametrize(
+    ("name", "size"), [("xorshift64star", 2), ("xorshift128plus", 4), ("xorshift1024star", 33)]
+)
+def test_random_numbers_of_the_run_are_calls(name: str, size: int) -> None:
+    state = [(-1) ** k * (123456789 * (k + 3) % 2**31) for k in range(size)]
+    symbols = [ex.name(f"s{k}") for k in range(size)]
+    host = FakeHost()
+    result = host.call(f"ModelicaRandom_{name}", np.array(symbols, dtype=object), state, 0.0)
+    given = {f"s{k}": float(x) for k, x in enumerate(state)}
+    numbers = [host.at(e, **given) for e in (*result.arguments[1], result.arguments[2])]
+    known = written(f"ModelicaRandom_{name}", state, state, 0.0)
+    assert numbers == [*known[1], known[2]]
+
+
 def test_random_numbers_fill_the_unit_interval() -> None:
     state: list[float] = [7, 11]
     numbers = []

@@ -15,5 +15,122 @@ class ForeignCode:
     declarations: tuple[str, ...] = ()
 
 
+#: two Integers of 32 bits are one word, the lower half first
+_WORD = """define internal i64 @random_word(ptr %p) {
+  %low.number = load double, ptr %p
+  %second = getelementptr double, ptr %p, i64 1
+  %high.number = load double, ptr %second
+  %low.signed = fptosi double %low.number to i64
+  %high.signed = fptosi double %high.number to i64
+  %low = and i64 %low.signed, 4294967295
+  %high = shl i64 %high.signed, 32
+  %word = or i64 %low, %high
+  ret i64 %word
+}"""
+_STORE_WORD = """define internal void @random_store_word(ptr %p, i64 %word) {
+  %low = trunc i64 %word to i32
+  %shifted = lshr i64 %word, 32
+  %high = trunc i64 %shifted to i32
+  %low.number = sitofp i32 %low to double
+  %high.number = sitofp i32 %high to double
+  %second = getelementptr double, ptr %p, i64 1
+  store double %low.number, ptr %p
+  store double %high.number, ptr %second
+  ret void
+}"""
+#: 0x3BF0000000000000 is 2^-64
+_UNIT = """define internal double @random_unit(i64 %word) {
+  %number = sitofp i64 %word to double
+  %part = fmul double %number, 0x3BF0000000000000
+  %unit = fadd double %part, 0.5
+  ret double %unit
+}"""
+_COMMON = (_WORD, _STORE_WORD, _UNIT)
+
+_XORSHIFT64STAR = """define internal void @xorshift64star(ptr %given, ptr %results) {
+  %x0 = call i64 @random_word(ptr %given)
+  %a = lshr i64 %x0, 12
+  %x1 = xor i64 %x0, %a
+  %b = shl i64 %x1, 25
+  %x2 = xor i64 %x1, %b
+  %c = lshr i64 %x2, 27
+  %x3 = xor i64 %x2, %c
+  %x = mul i64 %x3, 2685821657736338717
+  call void @random_store_word(ptr %results, i64 %x)
+  %unit = call double @random_unit(i64 %x)
+  %last = getelementptr double, ptr %results, i64 2
+  store double %unit, ptr %last
+  ret void
+}"""
+
+_XORSHIFT128PLUS = """define internal void @xorshift128plus(ptr %given, ptr %results) {
+  %given.2 = getelementptr double, ptr %given, i64 2
+  %first = call i64 @random_word(ptr %given)
+  %second = call i64 @random_word(ptr %given.2)
+  %a = shl i64 %first, 23
+  %x0 = xor i64 %first, %a
+  %b = lshr i64 %x0, 17
+  %c = lshr i64 %second, 26
+  %x1 = xor i64 %x0, %second
+  %x2 = xor i64 %x1, %b
+  %x3 = xor i64 %x2, %c
+  %x = add i64 %x3, %second
+  call void @random_store_word(ptr %results, i64 %second)
+  %results.2 = getelementptr double, ptr %results, i64 2
+  call void @random_store_word(ptr %results.2, i64 %x)
+  %unit = call double @random_unit(i64 %x)
+  %last = getelementptr double, ptr %results, i64 4
+  store double %unit, ptr %last
+  ret void
+}"""
+
+_XORSHIFT1024STAR = """define internal void @xorshift1024star(ptr %given, ptr %results) {
+entry:
+  br label %copy
+copy:
+  %k = phi i64 [0, %entry], [%next, %copy]
+  %from = getelementptr double, ptr %given, i64 %k
+  %to = getelementptr double, ptr %results, i64 %k
+  %value = load double, ptr %from
+  store double %value, ptr %to
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, 32
+  br i1 %more, label %copy, label %shift
+shift:
+  %place.given = getelementptr double, ptr %given, i64 32
+  %place.number = load double, ptr %place.given
+  %place.whole = fptosi double %place.number to i64
+  %place.old = and i64 %place.whole, 15
+  %place.after = add i64 %place.old, 1
+  %place = and i64 %place.after, 15
+  %old.offset = mul i64 %place.old, 2
+  %offset = mul i64 %place, 2
+  %old.word = getelementptr double, ptr %given, i64 %old.offset
+  %word = getelementptr double, ptr %given, i64 %offset
+  %s0 = call i64 @random_word(ptr %old.word)
+  %x0 = call i64 @random_word(ptr %word)
+  %a = shl i64 %x0, 31
+  %x1 = xor i64 %x0, %a
+  %b = lshr i64 %x1, 11
+  %x2 = xor i64 %x1, %b
+  %c = lshr i64 %s0, 30
+  %s1 = xor i64 %s0, %c
+  %x = xor i64 %x2, %s1
+  %target = getelementptr double, ptr %results, i64 %offset
+  call void @random_store_word(ptr %target, i64 %x)
+  %place.result = sitofp i64 %place to double
+  %place.target = getelementptr double, ptr %results, i64 32
+  store double %place.result, ptr %place.target
+  %scrambled = mul i64 %x, 1181783497276652981
+  %unit = call double @random_unit(i64 %scrambled)
+  %last = getelementptr double, ptr %results, i64 33
+  store double %unit, ptr %last
+  ret void
+}"""
+
 #: by the names of `flat/foreign.py`
-FOREIGN_CODE: Mapping[str, ForeignCode] = {}
+FOREIGN_CODE: Mapping[str, ForeignCode] = {
+    "xorshift64star": ForeignCode("xorshift64star", _XORSHIFT64STAR, _COMMON),
+    "xorshift128plus": ForeignCode("xorshift128plus", _XORSHIFT128PLUS, _COMMON),
+    "xorshift1024star": ForeignCode("xorshift1024star", _XORSHIFT1024STAR, _COMMON),
+}

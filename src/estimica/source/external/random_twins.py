@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from estimica.flat import expression as ex
-from estimica.source.evaluate.values import Value, ValueMismatch, Written, is_array
-from estimica.source.external.host import Host, Twin, constants
-from estimica.source.external.random_numbers import (
-    xorshift64star,
-    xorshift128plus,
-    xorshift1024star,
-)
+from estimica.flat.foreign import FOREIGN
+from estimica.flat.function import FlatFunction, Foreign, flat_function, invoke
+from estimica.source.evaluate.values import Value, ValueMismatch, Written, is_array, make_array
+from estimica.source.external.host import Host, Twin, constants, scalar
 
 #: what stands for a seed from clock and process: a run must give the same numbers again
 AUTOMATIC_SEED = 19700101
 
 
-def _generator(compute: Callable[[Sequence[float]], list[float]], size: int) -> Twin:
-    """state in, state out, number."""
+def _generator(name: str, size: int) -> Twin:
+    """state in, state out, number; a call that stays a call where only the run knows the state."""
 
     def twin(host: Host, a: Sequence[Value]) -> Written:
         state = a[0]
         if not is_array(state) or len(state) != size:
             raise ValueMismatch(f"the state of this random generator has {size} Integers")
-        why = "it is the state of a random generator"
-        *after, number = compute([host.number(x, why) for x in state])
-        return Written({1: constants(after), 2: ex.const(number)})
+        elements = [scalar(x) for x in state]
+        if all(e.op == "const" for e in elements):
+            *after, number = map(ex.const, FOREIGN[name]([e.value for e in elements]))
+        else:
+            *after, number = invoke(_function(name, size), elements)
+        return Written({1: make_array(after), 2: number})
 
     return twin
+
+
+def _function(name: str, size: int) -> FlatFunction:
+    given = tuple(f"state{k + 1}" for k in range(size))
+    results = (*(f"next{k + 1}" for k in range(size)), "number")
+    return flat_function(
+        name, given, results, (Foreign(name, results, tuple(map(ex.name, given))),)
+    )
 
 
 def _automatic_seed(host: Host, a: Sequence[Value]) -> Value:
@@ -53,9 +61,9 @@ def _impure(host: Host, a: Sequence[Value]) -> Value:
 
 
 RANDOM_TWINS: dict[str, Twin] = {
-    "ModelicaRandom_xorshift64star": _generator(xorshift64star, 2),
-    "ModelicaRandom_xorshift128plus": _generator(xorshift128plus, 4),
-    "ModelicaRandom_xorshift1024star": _generator(xorshift1024star, 33),
+    "ModelicaRandom_xorshift64star": _generator("xorshift64star", 2),
+    "ModelicaRandom_xorshift128plus": _generator("xorshift128plus", 4),
+    "ModelicaRandom_xorshift1024star": _generator("xorshift1024star", 33),
     "ModelicaRandom_automaticGlobalSeed": _automatic_seed,
     "ModelicaRandom_convertRealToIntegers": _real_as_integers,
     "ModelicaRandom_setInternalState_xorshift1024star": _impure,
