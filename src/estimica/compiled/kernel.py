@@ -105,6 +105,8 @@ class Kernel:
     constraint_needs_z: bool
     terminal: bool  # something waits for terminal()
     has_events: bool
+    implicit_relations: tuple[bool, ...]  # state relations that need z, w or d
+    decided_logicals: tuple[bool, ...]  # logicals in whose equation the mode of one of them stands
     state_jacobian: SparsityPattern
     algebraic_jacobian: SparsityPattern
     z_jacobian: SparsityPattern
@@ -136,6 +138,8 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
     code = compile_functions(list(builder.functions.values()), (RUN_CONSTANTS, SAVED))
     v, flags = ca.vertcat(hybrid.z, hybrid.w), hybrid.flags
     decisions = ca.vertcat(hybrid.event_x, hybrid.reinit_fired, hybrid.event_l)
+    implicit = _rows_with(hybrid.zero, ca.vertcat(v, hybrid.d))
+    modes = ca.vertcat(*(hybrid.d[i] for i, needs in enumerate(implicit) if needs), ca.SX(0, 1))
     return Kernel(
         hybrid=hybrid,
         ny=outputs.shape[0],
@@ -146,6 +150,8 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
         constraint_needs_z=bool(ca.depends_on(hybrid.constraints, v)),
         terminal=bool(ca.depends_on(decisions, flags[1])),
         has_events=has_events(hybrid),
+        implicit_relations=implicit,
+        decided_logicals=_rows_with(hybrid.event_l, modes),
         state_jacobian=sparse[0],
         algebraic_jacobian=sparse[1],
         tuner_jacobian=sparse[2],
@@ -159,6 +165,14 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
 def has_events(h: HybridSystem) -> bool:
     """Whether anything can change at an instant."""
     return h.nd + h.n_memory > 0 or not ca.SX(h.reinit_fired).is_zero()
+
+
+def _rows_with(column: ca.SX, symbols: ca.SX) -> tuple[bool, ...]:
+    """For every element whether one of the symbols stands in it."""
+    if not column.shape[0]:
+        return ()
+    rows = set(ca.jacobian_sparsity(column, symbols).get_triplet()[0])
+    return tuple(i in rows for i in range(column.shape[0]))
 
 
 def _linear_in(expression: ca.SX, unknowns: ca.SX) -> bool:

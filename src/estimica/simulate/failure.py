@@ -100,11 +100,22 @@ def _blame(equations: Equations, run: Run, response: Response, tuners: Sequence[
             f", {origin}" if origin else ""
         )
     if run.status in (status.ACCUMULATION, status.CHATTERING, status.EVENT_ITERATION):
-        order = equations.state_modes + equations.time_modes
-        return f"at the {system.relations[order[k]].origin}" if 0 <= k < len(order) else ""
+        return _switching(equations, k)
     if run.status == status.NOT_FINITE_OUTPUT and 0 <= k < len(response.configuration.outputs):
         return f"output '{response.configuration.outputs[k]}'"
     return ""
+
+
+def _switching(equations: Equations, k: int) -> str:
+    """Relation or logical number k of the modes, with its equation."""
+    system, order = equations.system, equations.state_modes + equations.time_modes
+    if 0 <= k < len(order):
+        return f"at the {system.relations[order[k]].origin}"
+    logicals = {a.unknown: str(a.origin) for a in system.logical_equations}
+    name = system.logicals[k - len(order)] if 0 <= k - len(order) < len(system.logicals) else ""
+    if not name or name.startswith("$"):
+        return ""
+    return f"'{name}' goes on changing, {logicals[name]}"
 
 
 def _origin(equations: Equations, unknown: str) -> str:

@@ -32,6 +32,7 @@ from estimica.structure.parameters import (
     order_parameters,
 )
 from estimica.structure.redundancy import split_redundant
+from estimica.structure.semilinear import without_zero_flows
 from estimica.structure.sorted_system import Assignment, Block, Reinit, SortedSystem
 from estimica.structure.working_system import WorkingSystem
 
@@ -60,6 +61,7 @@ class _VanishingFactors(Exception):
 
 def _sorted(draft: WorkingSystem, *, last: bool = False) -> SortedSystem:
     draft = remove_aliases(draft)
+    draft = replace(draft, equations=without_zero_flows(draft.equations, frozenset(draft.unknowns)))
     events = extract_events(draft)
     safety = DivisionGuard(draft.parameters.values)
     reduced = reduce_system(_continuous(events), safety)

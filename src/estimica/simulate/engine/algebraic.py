@@ -8,7 +8,7 @@ import numpy as np
 
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import call, set_inputs, set_result, settle_unknowns
-from estimica.simulate.engine.linear_algebra import factor, solve
+from estimica.simulate.engine.linear_algebra import factor, factor_fully, solve, solve_fully
 from estimica.simulate.engine.units import Unit, engine_function, part
 
 Vector = Any
@@ -27,23 +27,54 @@ QUADRATIC, FORESEEN = 1e-3, 1e-11
 #: move at which it ends, which is rounding; moves of states near zero are compared with
 #: PROJECTED_SIZE
 PROJECTIONS, PROJECTED, PROJECTED_SIZE = 4, 1e-14, 1e-6
+#: what equations that are left over may be off by, beside the largest unknown: they say the same as
+#: others and differ by rounding
+CONTRADICTION = 1e-8
 FAILED, SINGULAR = 1, 2
 
 
 @engine_function
-def factor_algebraic(iw: Vector, rw: Vector) -> int:
-    """g and the factorised g_z at the current point."""
+def fill_algebraic(iw: Vector, rw: Vector) -> None:
+    """The matrix g_z from its nonzeros."""
     nz = iw[at.NZ]
-    set_result(iw, 0, iw[at.O_G])
-    set_result(iw, 1, iw[at.O_GZ])
-    call(iw, at.ALGEBRAIC)
     matrix, values = part(rw, iw[at.O_LUZ]), part(rw, iw[at.O_GZ])
     places = part(iw, iw[at.I_GZ])
     for k in range(nz * nz):
         matrix[k] = 0.0
     for k in range(iw[at.NNZ_Z]):
         matrix[places[k]] = values[k]
-    return factor(matrix, part(iw, iw[at.I_PIVOT]), nz)
+
+
+@engine_function
+def factor_algebraic(iw: Vector, rw: Vector) -> None:
+    """g and the factorised g_z at the current point; RANK is less than NZ where it is singular."""
+    nz = iw[at.NZ]
+    set_result(iw, 0, iw[at.O_G])
+    set_result(iw, 1, iw[at.O_GZ])
+    call(iw, at.ALGEBRAIC)
+    fill_algebraic(iw, rw)
+    matrix = part(rw, iw[at.O_LUZ])
+    iw[at.RANK] = nz
+    if factor(matrix, part(iw, iw[at.I_PIVOT]), nz):
+        fill_algebraic(iw, rw)
+        iw[at.RANK] = factor_fully(matrix, part(iw, iw[at.I_ROWS]), part(iw, iw[at.I_COLUMNS]),
+                                   part(rw, iw[at.O_ROW_SIZE]), nz)  # fmt: skip
+        iw[at.FULL] = 1
+    else:
+        iw[at.FULL] = 0
+
+
+@engine_function
+def solve_linear(iw: Vector, rw: Vector, b: Vector, m: int) -> float:
+    """b := g_z^-1 b; where g_z is singular, unknowns that nothing determines get zero, and what
+    comes back is by how much the equations contradict one another."""
+    matrix, nz = part(rw, iw[at.O_LUZ]), iw[at.NZ]
+    if iw[at.FULL]:
+        return solve_fully(matrix, part(iw, iw[at.I_ROWS]), part(iw, iw[at.I_COLUMNS]),
+                           part(rw, iw[at.O_ROW_SIZE]), nz, iw[at.RANK], b, m,
+                           part(rw, iw[at.O_ROW_WORK]))  # fmt: skip
+    solve(matrix, part(iw, iw[at.I_PIVOT]), nz, b, m)
+    return 0.0
 
 
 @engine_function
@@ -70,7 +101,7 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
     before, halvings = 0.0, 0
     for iteration in range(NEWTON_LIMIT):
         iw[at.NEWTON] += 1
-        singular = factor_algebraic(iw, rw)
+        factor_algebraic(iw, rw)
         total = 0.0
         for k in range(nz):
             total += residual[k]
@@ -80,18 +111,20 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
                 step[k] *= 0.5
                 z[k] += step[k]
             continue
-        if singular or not np.isfinite(total):
-            return blame_residual(iw, rw, SINGULAR if singular else FAILED)
+        if not np.isfinite(total):
+            return blame_residual(iw, rw, FAILED)
         halvings = 0
         for k in range(nz):
             step[k] = residual[k]
-        solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, step, 1)
+        off = solve_linear(iw, rw, step, 1)
         size, largest, longest = 0.0, 0.0, 0.0
         for k in range(nz):
             z[k] -= step[k]
             size = max(size, abs(step[k]) / (abs(z[k]) + ENOUGH))
             largest, longest = max(largest, abs(z[k])), max(longest, abs(step[k]))
         if iw[at.LINEAR_Z] or size <= ENOUGH or longest <= ROUNDED * largest:
+            if off > CONTRADICTION * (largest + 1.0):
+                return blame_residual(iw, rw, SINGULAR)
             return 0
         if iteration > 0 and size < QUADRATIC and size * size <= FORESEEN * before:
             return 0
@@ -103,14 +136,14 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
 def differentiate_algebraic(iw: Vector, rw: Vector, function: int) -> int:
     """Z = -g_z^-1 (g_x S + ...) by the implicit function theorem, at a solved point."""
     nz, m = iw[at.NZ], iw[at.M]
-    if not iw[at.LINEAR_Z] and factor_algebraic(iw, rw):
-        return blame_residual(iw, rw, SINGULAR)
+    if not iw[at.LINEAR_Z]:
+        factor_algebraic(iw, rw)
     set_result(iw, 0, iw[at.O_VS])
     call(iw, function)
     sens = part(rw, iw[at.O_VS])
     for k in range(nz * m):
         sens[k] = -sens[k]
-    solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, sens, m)
+    solve_linear(iw, rw, sens, m)
     return 0
 
 
@@ -118,12 +151,11 @@ def differentiate_algebraic(iw: Vector, rw: Vector, function: int) -> int:
 def algebraic_rate(iw: Vector, rw: Vector) -> int:
     """z' = -g_z^-1 (g_t + g_x x' + ...) at a solved point."""
     nz = iw[at.NZ]
-    if factor_algebraic(iw, rw):
-        return blame_residual(iw, rw, SINGULAR)
+    factor_algebraic(iw, rw)
     set_result(iw, 0, iw[at.O_DZ])
     call(iw, at.ALGEBRAIC_RATE)
     rate = part(rw, iw[at.O_DZ])
-    solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, rate, 1)
+    solve_linear(iw, rw, rate, 1)
     for k in range(nz):
         rw[iw[at.O_VDOT] + k] = -rate[k]
     return 0

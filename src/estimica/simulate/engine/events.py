@@ -1,8 +1,6 @@
-"""Events: finding where a relation changes, and the iteration that finds the values after it.
+"""Events: finding where a relation changes, and what is known just before it does.
 
-Modes are frozen between events. At an event at time tau(theta) the total derivative of the state,
-S + x' dtau, goes through the event map by the chain rule; S afterwards is what remains when the new
-x' dtau is taken off. dtau = -(g_x S + g_v V + g_P seed) / (dg/dt) for a state relation.
+Modes are frozen between events. dtau = -(g_x S + g_v V + g_P seed) / (dg/dt) for a state relation.
 """
 
 from __future__ import annotations
@@ -18,25 +16,18 @@ from estimica.simulate.engine.evaluation import (  # fmt: skip
     set_result,
     settle_unknowns,
 )
-from estimica.simulate.engine.status import ALGEBRAIC, CHATTERING, DONE, EVENT_ITERATION, SINGULAR
-from estimica.simulate.engine.units import Unit, call_unit, engine_function
+from estimica.simulate.engine.status import ALGEBRAIC, DONE, SINGULAR
+from estimica.simulate.engine.units import call_unit, engine_function
 
 Vector = Any
 #: zero functions are looked at so often within a step: the dense output is of degree four, so that
 #: a zero function that is linear in the states can turn about three times
 SAMPLES = 4
-#: rounds of the event iteration, sweeps of the discrete equations in a round, and how often
-#: relations may take another side at one instant. Chosen: chains of `when` clauses need one round
-#: or sweep a link, and nobody writes chains of 60; relations that take turns a dozen times go on
-OUTER_LIMIT, SWEEP_LIMIT, FLIP_LIMIT = 100, 60, 12
 #: a root is bracketed to this part of the step: some roundings above what a double resolves, since
 #: a Newton correction at the end of a step taken to it follows
 BRACKET = 1e-13
-#: after an event a relation whose zero function moves so much slower than before it rests on its
-#: surface, as a body that sticks: what is left of its slope is rounding
-AT_REST = 1e-10
-#: ... and where the slope before was rounding itself, this much of it is meant: the slope after
-#: must then be 1e3 (ROUNDING_SLOPE times AT_REST) times as large to count
+#: where the slope of a relation before its event was rounding itself, this much of it is meant: the
+#: slope after must then be 1e3 (ROUNDING_SLOPE times AT_REST) times as large to count
 ROUNDING_SLOPE = 1e13
 FREE = -1.0  # a relation that is not held
 
@@ -236,208 +227,3 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
             ROUNDING_SLOPE * abs(slope) if bent and i == cause else abs(slope)
         )
     return DONE
-
-
-# ---------------------------------------------------------------- the event iteration
-
-
-@engine_function
-def remember(iw: Vector, rw: Vector) -> None:
-    """x_pre, d_pre, S_pre := x, d, S."""
-    nx, w0 = iw[at.NX], iw[at.O_W0]
-    for i in range(nx):
-        rw[iw[at.O_X_PRE] + i] = rw[w0 + i]
-    for i in range(nx * iw[at.M]):
-        rw[iw[at.O_S_PRE] + i] = rw[w0 + nx + i]
-    for i in range(iw[at.ND]):
-        rw[iw[at.O_D_PRE] + i] = rw[iw[at.O_D] + i]
-
-
-@engine_function
-def change(rw: Vector, place: int, value: float) -> bool:
-    """Assigns; whether that changed anything."""
-    changed = rw[place] != value
-    rw[place] = value
-    return changed
-
-
-@engine_function
-def settle_total(iw: Vector, rw: Vector, t: float) -> int:
-    """The unknowns at the point, with their total derivatives along the moving event time."""
-    nz, nh, m = iw[at.NZ], iw[at.NH], iw[at.M]
-    code = settle_unknowns(iw, rw, t, iw[at.O_W0], False)
-    if code or m == 0:
-        return code
-    for i in range(nh):
-        for j in range(m):
-            rate = rw[iw[at.O_VDOT] + nz + i]
-            rw[iw[at.O_VS] + (nz + i) * m + j] += rate * rw[iw[at.O_DT] + j]
-    if nz:
-        return call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, at.ALGEBRAIC_TOTAL, 0)
-    return 0
-
-
-@engine_function
-def update_modes(iw: Vector, rw: Vector, t: float, blur: float) -> bool:
-    """The modes at the point; on its surface a relation keeps its mode, or is held at one."""
-    ng, d, changed = iw[at.NG], iw[at.O_D], False
-    if ng:
-        set_result(iw, 0, iw[at.O_ZERO])
-        call(iw, at.ZERO)
-    for i in range(ng):
-        g = rw[iw[at.O_ZERO] + i]
-        if abs(g) <= rw[iw[at.O_SLACK] + i]:
-            held = rw[iw[at.O_TRIGGERED] + i]
-            value = rw[d + i] if held == FREE else held
-        else:
-            value = 1.0 if g > 0.0 else 0.0
-        changed |= change(rw, d + i, value)
-    for i in range(iw[at.NT]):
-        reached = rw[iw[at.O_INSTANT] + i] <= t + blur
-        until = iw[iw[at.I_UNTIL] + i] != 0
-        changed |= change(rw, d + ng + i, 1.0 if reached != until else 0.0)
-    return changed
-
-
-@engine_function
-def apply_equations(iw: Vector, rw: Vector) -> bool:
-    """New logicals and memories from the event equations, and the sensitivities of memories."""
-    nx, m, memories = iw[at.NX], iw[at.M], iw[at.NMEMORY]
-    w0, changed = iw[at.O_W0], False
-    set_result(iw, 0, iw[at.O_EVENT_X])
-    set_result(iw, 1, iw[at.O_FIRED])
-    set_result(iw, 2, iw[at.O_EVENT_L])
-    call(iw, at.EVENT)
-    place = iw[at.O_D] + iw[at.NG] + iw[at.NT]
-    for i in range(iw[at.NL]):
-        if change(rw, place + i, rw[iw[at.O_EVENT_L] + i]):
-            changed = True
-            iw[at.INDEX] = iw[at.NG] + iw[at.NT] + i
-    if m:
-        set_result(iw, 0, iw[at.O_EVENT_S])
-        call(iw, at.EVENT_SENS)
-    for i in range(nx - memories, nx):
-        changed |= change(rw, w0 + i, rw[iw[at.O_EVENT_X] + i])
-        for j in range(i * m, i * m + m):
-            changed |= change(rw, w0 + nx + j, rw[iw[at.O_EVENT_S] + j])
-    return changed
-
-
-@engine_function
-def reinitialise(iw: Vector, rw: Vector) -> None:
-    """Assigns the reinit values that fire, with their sensitivities."""
-    nx, m, w0 = iw[at.NX], iw[at.M], iw[at.O_W0]
-    for i in range(nx - iw[at.NMEMORY]):
-        if rw[iw[at.O_FIRED] + i] != 0.0:
-            rw[w0 + i] = rw[iw[at.O_EVENT_X] + i]
-            for j in range(i * m, i * m + m):
-                rw[w0 + nx + j] = rw[iw[at.O_EVENT_S] + j]
-
-
-@engine_function
-def differs(iw: Vector, rw: Vector) -> bool:
-    """Whether anything is not as it was at the start of this iteration."""
-    for i in range(iw[at.NX]):
-        if rw[iw[at.O_W0] + i] != rw[iw[at.O_X_PRE] + i]:
-            return True
-    for i in range(iw[at.ND]):  # noqa: SIM110 (Numba knows no any())
-        if rw[iw[at.O_D] + i] != rw[iw[at.O_D_PRE] + i]:
-            return True
-    return False
-
-
-@engine_function
-def leave_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
-    """Relations on their surface take the side to which they move; -1: none changes, or which."""
-    rates(iw, rw, t, iw[at.O_K1])
-    changed = -1
-    for i in range(iw[at.NG]):
-        g, slope = rw[iw[at.O_ZERO] + i], rw[iw[at.O_ZERO_RATE] + i]
-        slack = max(rw[iw[at.O_SLACK] + i], abs(slope) * blur)
-        if abs(g) > slack:
-            rw[iw[at.O_SLACK] + i] = 0.0
-            continue
-        rw[iw[at.O_SLACK] + i] = slack
-        mode = rw[iw[at.O_D] + i]
-        if abs(slope) > AT_REST * rw[iw[at.O_ZERO_LOW] + i]:
-            wanted = 1.0 if slope > 0.0 else 0.0
-        elif g == 0.0 and rw[iw[at.O_TRIGGERED] + i] == FREE:
-            wanted = 0.0 if iw[iw[at.I_STRICT] + i] else 1.0
-        else:
-            wanted = mode
-        if wanted != mode:
-            rw[iw[at.O_TRIGGERED] + i] = wanted
-            changed = i
-    return changed
-
-
-@engine_function
-def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
-    """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
-    w0, flips = iw[at.O_W0], 0
-    shift(iw, rw, 1.0, iw[at.O_XDOT])
-    if not iw[at.HAS_EVENTS]:
-        code = derivative(iw, rw, t, w0, iw[at.O_K1], False)
-        shift(iw, rw, -1.0, iw[at.O_K1])
-        return failure(code)
-    for _ in range(OUTER_LIMIT):
-        remember(iw, rw)
-        stable = False
-        for _ in range(SWEEP_LIMIT):
-            if iw[at.NT]:  # instants may depend on what the last sweep has changed
-                next_instant(iw, rw, t, blur)
-            code = settle_total(iw, rw, t)
-            if code:
-                return failure(code)
-            changed = update_modes(iw, rw, t, blur)
-            changed |= apply_equations(iw, rw)
-            if not changed:
-                stable = True
-                break
-        if not stable:
-            return EVENT_ITERATION
-        reinitialise(iw, rw)
-        if rw[iw[at.O_FLAGS]] != 0.0:
-            rw[iw[at.O_FLAGS]] = 0.0  # pre is the start value in the first iteration only
-            continue
-        if differs(iw, rw):
-            continue
-        code = derivative(iw, rw, t, w0, iw[at.O_K1], False)
-        if code:
-            return failure(code)
-        flipped = leave_surfaces(iw, rw, t, blur)
-        if flipped < 0:
-            shift(iw, rw, -1.0, iw[at.O_K1])
-            return DONE
-        flips += 1
-        if flips > FLIP_LIMIT:
-            iw[at.INDEX] = flipped
-            return CHATTERING
-    return EVENT_ITERATION
-
-
-@engine_function
-def shift(iw: Vector, rw: Vector, sign: float, rate: int) -> None:
-    """S += sign x' dtau."""
-    nx, m, w0 = iw[at.NX], iw[at.M], iw[at.O_W0]
-    for i in range(nx):
-        for j in range(m):
-            rw[w0 + nx + i * m + j] += sign * rw[rate + i] * rw[iw[at.O_DT] + j]
-
-
-def _events(iw: Vector, rw: Vector, t: float, h: float, task: int, index: int) -> int:
-    """One of the tasks at.EVENT_...; h is the step, or the blur of time."""
-    if task == at.EVENT_LOCATE:
-        return locate(iw, rw, t, h)
-    if task == at.EVENT_POLISH:
-        rw[iw[at.O_REPORT] + at.R_ROOT] = polish(iw, rw, t, index)
-    elif task == at.EVENT_BEFORE:
-        return before(iw, rw, t, h, index)
-    elif task == at.EVENT_SETTLE:
-        return iterate_events(iw, rw, t, h)
-    elif task == at.EVENT_NEXT:
-        next_instant(iw, rw, t, h)
-    return 0
-
-
-events_unit = Unit(_events)

@@ -29,6 +29,8 @@ RESULT = 24
 (DIRECT, LINEAR_Z, ZERO_NEEDS_Z, CONSTRAINT_NEEDS_Z, TERMINAL, HAS_EVENTS, SLOPED, METHOD, STIFF,
  STIFF_READY, STIFF_DIRECT, ERROR_TEST, BASE, DENSE, RESTART, LEFT, GENERATION,
  ABORT, FRESH) = range(100, 119)  # fmt: skip
+# of g_z: its rank, and whether rows and columns were exchanged to find it
+(RANK, FULL, STIFF_FULL) = (119, 141, 245)
 # counters and what failed last
 (STEPS, REJECTED, EVALUATIONS, NEWTON, EVENTS, SWITCHES, STIFF_STEPS, FACTORISATIONS, FAIL, INDEX,
  TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT,
@@ -44,6 +46,9 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 (O_TIME, O_INPUT, O_UDOT, O_BEGIN, O_VALUE, O_P, O_D, O_V, O_VS, O_V_GOOD, O_G, O_GZ, O_LUZ, O_DZ,
  O_FX, O_FV, O_FP, O_ATOL, O_ACC, O_SETTING, O_REPORT, O_CLOCK, O_SUMMARY,
  ) = range(142, 165)  # fmt: skip
+# a complete factorisation of g_z, where it is singular, and of the stiff method's matrix
+(O_ROW_SIZE, O_ROW_WORK, O_STIFF_SIZE, O_STIFF_WORK) = range(165, 169)
+(I_STIFF_ROWS, I_STIFF_COLUMNS, STIFF_RANK) = range(187, 190)
 # the explicit method and its dense output
 (O_W0, O_W1, O_WT, O_WD, O_K1, O_K2, O_K3, O_K4, O_K5, O_K6, O_K7, O_E, O_R2, O_R3, O_R4, O_R5,
  O_RZ) = range(170, 187)  # fmt: skip
@@ -59,7 +64,9 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 # the stiff method
 (O_SW0, O_SWT, O_SK, O_SF, O_SFT, O_SJ, O_SJP, O_SJS, O_SJSP, O_SJ2, O_SJ2P, O_SA, O_SL, O_SC,
  O_SSTEP) = range(230, 245)  # fmt: skip
-# offsets of index vectors in iw
+# offsets of index vectors in iw: relations that need an algebraic unknown, logicals that a state
+# relation decides, rows and columns of a complete factorisation
+(I_IMPLICIT, I_DECIDED, I_ROWS, I_COLUMNS) = range(211, 215)
 (I_PIVOT, I_FX_ROW, I_FX_COL, I_FV_ROW, I_FV_COL, I_FP_ROW, I_FP_COL, I_GZ, I_STRICT, I_UNTIL,
  I_ORDER, I_PIVOT_STIFF, I_J_ROW, I_J_COL, I_JP_ROW, I_JP_COL, I_J2_ROW, I_J2_COL, I_J2P_ROW,
  I_J2P_COL) = range(250, 270)  # fmt: skip

@@ -95,6 +95,75 @@ def solve(a: Vector, pivot: Vector, n: int, b: Vector, m: int) -> None:
         scale(m, part(b, i * m), 1.0 / a[i * n + i])
 
 
+#: rows are scaled to one; what is left of them below this is rounding of a zero, and rows that
+#: stand for the same equation have come out of different ways
+DEPENDENT = 1e-11
+
+
+@loop_function
+def factor_fully(a: Vector, rows: Vector, columns: Vector, size: Vector, n: int) -> int:
+    """LU with complete pivoting of the (n, n) matrix in place; its rank comes back.
+
+    Row k of what is left stood at rows[k], column k at columns[k]; size[k] is the scale of the row
+    that stands at k in the matrix given.
+    """
+    for i in range(n):
+        big = 0.0
+        for j in range(n):
+            big = max(big, abs(a[i * n + j]))
+        size[i] = 1.0 / big if big > 0.0 else 1.0
+        scale(n, part(a, i * n), size[i])
+        rows[i], columns[i] = i, i
+    for k in range(n):
+        big, row, column = 0.0, k, k
+        for i in range(k, n):
+            for j in range(k, n):
+                if abs(a[i * n + j]) > big:
+                    big, row, column = abs(a[i * n + j]), i, j
+        if not big > DEPENDENT:
+            return k
+        if row != k:
+            exchange(n, part(a, k * n), part(a, row * n))
+            rows[k], rows[row] = rows[row], rows[k]
+        if column != k:
+            for i in range(n):
+                a[i * n + k], a[i * n + column] = a[i * n + column], a[i * n + k]
+            columns[k], columns[column] = columns[column], columns[k]
+        inverse, rest = 1.0 / a[k * n + k], n - k - 1
+        for i in range(k + 1, n):
+            ratio = a[i * n + k] * inverse
+            a[i * n + k] = ratio
+            if ratio != 0.0:
+                add(rest, part(a, i * n + k + 1), -ratio, part(a, k * n + k + 1))
+    return n
+
+
+@loop_function
+def solve_fully(
+    a: Vector, rows: Vector, columns: Vector, size: Vector, n: int, rank: int,
+    b: Vector, m: int, work: Vector,
+) -> float:  # fmt: skip
+    """b := a solution of a b for a matrix that `factor_fully` has factorised; unknowns that nothing
+    determines are zero. What the equations that are left over are off by comes back."""
+    off = 0.0
+    for c in range(m):
+        for i in range(n):
+            work[i] = b[rows[i] * m + c] * size[rows[i]]
+        for i in range(1, n):
+            for k in range(min(i, rank)):
+                work[i] -= a[i * n + k] * work[k]
+        for i in range(rank, n):
+            off = max(off, abs(work[i]))
+            work[i] = 0.0
+        for i in range(rank - 1, -1, -1):
+            for k in range(i + 1, rank):
+                work[i] -= a[i * n + k] * work[k]
+            work[i] /= a[i * n + i]
+        for i in range(n):
+            b[columns[i] * m + c] = work[i]
+    return off
+
+
 @loop_function
 def factor_band(a: Vector, low: Vector, pivot: Vector, n: int, kl: int, ku: int) -> int:
     """LU of a band matrix, row i of which holds columns i - kl ... i + ku; multipliers to low."""

@@ -24,9 +24,11 @@ from estimica.simulate.engine.linear_algebra import (
     copy,
     factor,
     factor_band,
+    factor_fully,
     fill,
     solve,
     solve_band,
+    solve_fully,
 )
 from estimica.simulate.engine.units import Unit, engine_function, loop_function, part
 
@@ -174,6 +176,21 @@ def scatter(iw: Vector, rw: Vector, source: int, target: int, sens: bool) -> Non
 
 
 @engine_function
+def fill_dense(iw: Vector, rw: Vector, mass: float) -> None:
+    """M/(h gamma) - F_w as a dense matrix."""
+    n, nx = iw[at.NSTIFF], iw[at.NX]
+    rows, columns = part(iw, iw[at.I_J_ROW]), part(iw, iw[at.I_J_COL])
+    values, order = part(rw, iw[at.O_SJ]), part(iw, iw[at.I_ORDER])
+    matrix = part(rw, iw[at.O_SA])
+    fill(n * n, matrix, 0.0)
+    for q in range(iw[at.NNZ_J]):
+        matrix[rows[q] * n + columns[q]] = -values[q]
+    for p in range(n):
+        if order[p] < nx:
+            matrix[p * n + p] += mass
+
+
+@engine_function
 def factorise(iw: Vector, rw: Vector, h: float) -> int:
     """The matrix of the step, factorised."""
     n, nx, kl, ku, nnz = iw[at.NSTIFF], iw[at.NX], iw[at.LOWER], iw[at.UPPER], iw[at.NNZ_J]
@@ -182,16 +199,22 @@ def factorise(iw: Vector, rw: Vector, h: float) -> int:
     pivot = part(iw, iw[at.I_PIVOT_STIFF])
     width = n if kl < 0 else kl + ku + 1
     matrix = part(rw, iw[at.O_SA])
-    fill(n * width, matrix, 0.0)
     mass = 1.0 / (h * GAMMA)
     iw[at.FACTORISATIONS] += 1
+    iw[at.STIFF_FULL] = 0
     if kl < 0:
-        for q in range(nnz):
-            matrix[rows[q] * n + columns[q]] = -values[q]
-        for p in range(n):
-            if order[p] < nx:
-                matrix[p * n + p] += mass
-        return factor(matrix, pivot, n)
+        fill_dense(iw, rw, mass)
+        if factor(matrix, pivot, n) == 0:
+            return 0
+        # unknowns that nothing determines stay as they are, and equations that say the same as
+        # others are left out
+        fill_dense(iw, rw, mass)
+        iw[at.STIFF_FULL] = 1
+        iw[at.STIFF_RANK] = factor_fully(matrix, part(iw, iw[at.I_STIFF_ROWS]),
+                                         part(iw, iw[at.I_STIFF_COLUMNS]),
+                                         part(rw, iw[at.O_STIFF_SIZE]), n)  # fmt: skip
+        return 0
+    fill(n * width, matrix, 0.0)
     for q in range(nnz):
         matrix[rows[q] * width + columns[q] - rows[q] + kl] = -values[q]
     for p in range(n):
@@ -205,7 +228,11 @@ def solve_stage(iw: Vector, rw: Vector, place: int, m: int) -> None:
     """One solve with the factorised matrix for m columns."""
     n, kl, ku = iw[at.NSTIFF], iw[at.LOWER], iw[at.UPPER]
     pivot, b = part(iw, iw[at.I_PIVOT_STIFF]), part(rw, place)
-    if kl < 0:
+    if iw[at.STIFF_FULL]:
+        solve_fully(part(rw, iw[at.O_SA]), part(iw, iw[at.I_STIFF_ROWS]),
+                    part(iw, iw[at.I_STIFF_COLUMNS]), part(rw, iw[at.O_STIFF_SIZE]), n,
+                    iw[at.STIFF_RANK], b, m, part(rw, iw[at.O_STIFF_WORK]))  # fmt: skip
+    elif kl < 0:
         solve(part(rw, iw[at.O_SA]), pivot, n, b, m)
     else:
         solve_band(part(rw, iw[at.O_SA]), part(rw, iw[at.O_SL]),

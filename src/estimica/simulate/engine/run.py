@@ -16,7 +16,7 @@ from estimica.compiled.llvm.machine_code import SETUP
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine import status as outcome
 from estimica.simulate.engine.algebraic import algebraic_unit, projection_unit
-from estimica.simulate.engine.events import events_unit
+from estimica.simulate.engine.event_iteration import events_unit
 from estimica.simulate.engine.history import history_unit
 from estimica.simulate.engine.loop import drive
 from estimica.simulate.engine.options import DEFAULT, METHODS, Options, Pieces
@@ -227,7 +227,8 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
     sizes = {
         at.O_TIME: 1, at.O_INPUT: h.nu, at.O_UDOT: h.nu, at.O_BEGIN: 1, at.O_VALUE: h.nu,
         at.O_P: h.nP, at.O_D: h.nd, at.O_V: nv, at.O_VS: nv * m, at.O_V_GOOD: nv, at.O_G: nz,
-        at.O_GZ: len(kernel.z_jacobian.rows), at.O_LUZ: nz * nz, at.O_DZ: nz,
+        at.O_GZ: len(kernel.z_jacobian.rows), at.O_LUZ: nz * nz, at.O_DZ: nz, at.O_ROW_SIZE: nz,
+        at.O_ROW_WORK: nz,
         at.O_FX: len(kernel.state_jacobian.rows), at.O_FV: len(kernel.algebraic_jacobian.rows),
         at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: n, at.O_ACC: m,
         at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_CLOCK: at.N_CLOCK,
@@ -264,7 +265,7 @@ def _stiff_sizes(kernel: Kernel) -> dict[int, int]:
         at.O_SW0: nw, at.O_SWT: nw, at.O_SK: 8 * nw, at.O_SF: n, at.O_SFT: n, at.O_SJ: nnz,
         at.O_SJS: nnz, at.O_SJSP: nnz_p, at.O_SJ2: len(part.second.rows),
         at.O_SJ2P: len(part.second_tuners.rows), at.O_SA: n * width,
-        at.O_SL: n * max(part.lower, 1), at.O_SC: nw + n, at.O_STIFF_SAVED: part.code.n_constants,
+        at.O_STIFF_SIZE: n, at.O_STIFF_WORK: n, at.O_SL: n * max(part.lower, 1), at.O_SC: nw + n, at.O_STIFF_SAVED: part.code.n_constants,
     }  # fmt: skip
 
 
@@ -282,6 +283,10 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         at.I_GZ: kernel.z_jacobian.rows * h.nz + kernel.z_jacobian.columns,
         at.I_STRICT: map(int, h.strict),
         at.I_UNTIL: map(int, h.until),
+        at.I_IMPLICIT: map(int, kernel.implicit_relations),
+        at.I_DECIDED: map(int, kernel.decided_logicals),
+        at.I_ROWS: range(h.nz),
+        at.I_COLUMNS: range(h.nz),
         at.I_VECTORS: range(at.O_K7 - at.O_W0 + 1),
         at.I_SIDE: range(h.nh),
         at.I_CURSOR: range(h.nh),
@@ -331,6 +336,7 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
 def _add_stiff(indices: dict[int, Iterable[int]], kernel: Kernel) -> None:
     part = kernel.stiff
     indices[at.I_ORDER], indices[at.I_PIVOT_STIFF] = part.order, part.order
+    indices[at.I_STIFF_ROWS], indices[at.I_STIFF_COLUMNS] = part.order, part.order
     for place, triplet in (
         (at.I_J_ROW, part.jacobian), (at.I_JP_ROW, part.tuners), (at.I_J2_ROW, part.second),
         (at.I_J2P_ROW, part.second_tuners),
