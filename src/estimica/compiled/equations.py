@@ -15,10 +15,8 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.function import called
 from estimica.flat.system import Kind, Variability
-from estimica.structure.sorted_system import Assignment, Block, SortedSystem
+from estimica.structure.sorted_system import CLOSED_FORM, Assignment, Block, SortedSystem
 
-#: linear blocks up to this size are solved symbolically, larger ones by the engine's LU
-SYMBOLIC_SOLVE = 3
 
 
 @dataclass(frozen=True)
@@ -197,10 +195,10 @@ class _Assembler:
         )
 
     def _solve(self, block: Block) -> None:
-        """Linear blocks of moderate size in closed form, all others as unknowns of the engine."""
+        """Small linear blocks in closed form where they are regular, others by the engine."""
         unknowns = _symbols(block.torn)
         self.environment.update(zip(block.torn, _elements(unknowns), strict=True))
-        if not (block.linear and len(block.torn) <= SYMBOLIC_SOLVE):
+        if not (block.linear and block.regular and len(block.torn) <= CLOSED_FORM):
             self._write_inner(block, self.memo)
             self.torn.extend(block.torn)
             self.z_parts.append(unknowns)

@@ -170,7 +170,8 @@ class _Writer:
         if isinstance(b, Assignment):
             return self._assignment(b)
         inner = [self._assignment(a) for a in b.inner]
-        return [b.torn, inner, self.all(b.residuals), b.linear, [self.origin(o) for o in b.origins]]
+        origins = [self.origin(o) for o in b.origins]
+        return [b.torn, inner, self.all(b.residuals), b.linear, origins, b.regular]
 
     def _relation(self, r: Relation) -> list[Any]:
         where = self.origin(r.origin)
@@ -296,13 +297,14 @@ class _Reader:
     def _block(self, row: list[Any]) -> Assignment | Block:
         if isinstance(row[0], str):
             return Assignment(row[0], self.nodes[row[1]], self.origins[row[2]])
-        torn, inner, residuals, linear, origins = row
+        torn, inner, residuals, linear, origins, regular = row
         return Block(
             tuple(torn),
             self._assignments(inner),
             self.all(residuals),
             linear,
             tuple(self.origins[o] for o in origins),
+            regular,
         )
 
     def system(self, raw: Mapping[str, Any], flat: FlatSystem) -> SortedSystem:

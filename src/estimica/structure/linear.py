@@ -148,9 +148,10 @@ class LinearForm:
 class TypicalValues:
     """Numbers for factors at some point that has nothing special about it."""
 
-    def __init__(self, parameters: Mapping[str, float]) -> None:
-        """`parameters` are taken as they are, everything else is between 0.5 and 1.5."""
-        self.parameters = parameters
+    def __init__(self, parameters: Mapping[str, float], truth: bool | None = None) -> None:
+        """`parameters` are taken as they are, everything else is between 0.5 and 1.5; conditions
+        are all true, all false, or some of them either (None)."""
+        self.parameters, self.truth = parameters, truth
         self._memo: dict[Expression, float] = {}
 
     def value(self, e: Expression) -> float:
@@ -170,7 +171,7 @@ class TypicalValues:
             return 1.0 + 0.5 * math.sin(1.0 + 2.3 * len(self._memo))
         a = [self._memo[x] for x in e.operands]
         if e.op == "if":
-            return a[1] if a[0] > 1.0 else a[2]
+            return a[1] if (a[0] > 1.0 if self.truth is None else self.truth) else a[2]
         if e.op in ex.WRAPPERS:
             return a[0]
         value = fold(e.op, *a)

@@ -99,7 +99,7 @@ def _flow(condition: Expression) -> tuple[Expression, bool] | None:
     if ex.is_const(left, 0.0):
         op, left, right = _MIRRORED[op], right, left
     x, negative = _unsigned(left)
-    if not ex.is_const(right, 0.0) or x.op != "name":
+    if not ex.is_const(right, 0.0) or x.op not in ("name", "time"):
         return None
     return x, _RISING[op] != negative
 
@@ -112,9 +112,7 @@ def _slope(branch: Expression, x: Expression) -> Expression | None:
     return partial(branch, x)
 
 
-def _ends(
-    rows: Sequence[_Row], unknowns: Collection[str]
-) -> tuple[Expression, Expression] | None:
+def _ends(rows: Sequence[_Row], unknowns: Collection[str]) -> tuple[Expression, Expression] | None:
     """The upper and the lower end where the rows make one chain through unknown properties.
 
     Rows with known properties on both sides are another matter: there x itself is zero.

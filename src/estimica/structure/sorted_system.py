@@ -9,6 +9,8 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Equation, FlatSystem, Origin
 
 _NOWHERE = Origin()
+#: linear blocks up to this size are solved symbolically, larger ones by the engine's LU
+CLOSED_FORM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Block:
 
     `inner` are assignments in order, made once the `torn` unknowns are guessed; `residuals`
     (lhs - rhs, as many as torn unknowns) must then vanish. `linear`: the residuals are linear in
-    the torn unknowns, with coefficients that do not depend on them.
+    the torn unknowns, with coefficients that do not depend on them. `regular`: no way is seen in
+    which they could become singular.
     """
 
     torn: tuple[str, ...]
@@ -49,6 +52,7 @@ class Block:
     residuals: tuple[Expression, ...]
     linear: bool
     origins: tuple[Origin, ...] = ()
+    regular: bool = True
 
     @property
     def unknowns(self) -> tuple[str, ...]:

@@ -16,8 +16,13 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.evaluation import call, derivative, set_inputs, set_result
-from estimica.simulate.engine.evaluation import settle_unknowns
+from estimica.simulate.engine.evaluation import (
+    call,
+    derivative,
+    set_inputs,
+    set_result,
+    settle_unknowns,
+)
 from estimica.simulate.engine.events import (  # fmt: skip
     FREE,
     before,
@@ -32,8 +37,8 @@ from estimica.simulate.engine.units import Unit, call_unit, engine_function
 
 Vector = Any
 #: rounds of the event iteration, and how often relations may take another side at one instant.
-#: Chosen: chains of `when` clauses need one round a link, and nobody writes chains of 100; relations
-#: that take turns a dozen times go on
+#: Chosen: chains of `when` clauses need one round a link, and nobody writes chains of 100;
+#: relations that take turns a dozen times go on
 OUTER_LIMIT, FLIP_LIMIT = 100, 12
 #: sweeps of a round in which all relations change that are wrong, after which one changes at a time
 #: for so many sweeps more and four for each relation. Chosen: chains need one sweep a link, and the
@@ -84,7 +89,7 @@ def settle_total(iw: Vector, rw: Vector, t: float) -> int:
 @engine_function
 def update_modes(iw: Vector, rw: Vector, which: int) -> bool:
     """The modes at the point; on its surface a relation keeps its mode. The relations that have
-    brought the event about are held at their new one until all else has been found.
+    brought the event about are held at their new one there, and anywhere in the first round.
 
     `which` is ALL, EXPLICIT (those that need no algebraic unknown) or FIRST (of those that change).
     """
@@ -95,11 +100,13 @@ def update_modes(iw: Vector, rw: Vector, which: int) -> bool:
     for i in range(ng):
         if which == EXPLICIT and iw[iw[at.I_IMPLICIT] + i]:
             continue
-        g, value = rw[iw[at.O_ZERO] + i], rw[iw[at.O_TRIGGERED] + i]
-        if value == FREE:
-            value = 1.0 if g > 0.0 else 0.0
-            if abs(g) <= rw[iw[at.O_SLACK] + i]:
-                value = rw[d + i]
+        g, held = rw[iw[at.O_ZERO] + i], rw[iw[at.O_TRIGGERED] + i]
+        near = abs(g) <= rw[iw[at.O_SLACK] + i]
+        value = 1.0 if g > 0.0 else 0.0
+        if held != FREE and (near or iw[at.FIRST_ROUND]):
+            value = held
+        elif near:
+            value = rw[d + i]
         if change(rw, d + i, value):
             changed = True
             iw[at.INDEX] = i
@@ -209,6 +216,7 @@ def reinitialise(iw: Vector, rw: Vector) -> None:
     nx, m, w0 = iw[at.NX], iw[at.M], iw[at.O_W0]
     for i in range(nx - iw[at.NMEMORY]):
         if rw[iw[at.O_FIRED] + i] != 0.0:
+            iw[at.JUMPED] = 1
             rw[w0 + i] = rw[iw[at.O_EVENT_X] + i]
             for j in range(i * m, i * m + m):
                 rw[w0 + nx + j] = rw[iw[at.O_EVENT_S] + j]
@@ -224,6 +232,21 @@ def differs(iw: Vector, rw: Vector) -> bool:
         if rw[iw[at.O_D] + i] != rw[iw[at.O_D_PRE] + i]:
             return True
     return False
+
+
+@engine_function
+def widen_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
+    """After the first round: how near is near, by the slopes that hold now. A diode that blocks has
+    a voltage where it had a current, and rounding of another size."""
+    code = derivative(iw, rw, t, iw[at.O_W0], iw[at.O_K1], False)
+    if code:
+        return failure(code)
+    rates(iw, rw, t, iw[at.O_K1])
+    for i in range(iw[at.NG]):
+        if rw[iw[at.O_TRIGGERED] + i] != FREE:
+            slack = iw[at.O_SLACK] + i
+            rw[slack] = max(rw[slack], abs(rw[iw[at.O_ZERO_RATE] + i]) * blur)
+    return DONE
 
 
 @engine_function
@@ -259,6 +282,7 @@ def leave_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
 def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
     w0, flips = iw[at.O_W0], 0
+    iw[at.JUMPED], iw[at.FIRST_ROUND] = 0, 1
     shift(iw, rw, 1.0, iw[at.O_XDOT])
     if not iw[at.HAS_EVENTS]:
         code = derivative(iw, rw, t, w0, iw[at.O_K1], False)
@@ -269,6 +293,11 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
         status = settle_round(iw, rw, t, blur)
         if status:
             return status
+        if iw[at.FIRST_ROUND] and iw[at.NG]:
+            status = widen_surfaces(iw, rw, t, blur)
+            if status:
+                return status
+        iw[at.FIRST_ROUND] = 0
         reinitialise(iw, rw)
         if rw[iw[at.O_FLAGS]] != 0.0:
             rw[iw[at.O_FLAGS]] = 0.0  # pre is the start value in the first iteration only

@@ -102,7 +102,7 @@ def root(iw: Vector, rw: Vector, t: float, h: float, i: int, low: float, high: f
 def locate(iw: Vector, rw: Vector, t: float, h: float) -> int:
     """The relation that changes first within the step, or -1; where, to the report."""
     ng, low, first, best = iw[at.NG], 0.0, -1, 2.0
-    low_zero = iw[at.O_ZERO_LOW]
+    low_zero, rest = iw[at.O_ZERO_LOW], iw[at.O_WINDOW] + 2 * iw[at.NG]
     for sample in range(1, SAMPLES + 1):
         high = sample / SAMPLES
         w = iw[at.O_W1] if sample == SAMPLES else dense(iw, rw, h, high, iw[at.NX])
@@ -110,7 +110,7 @@ def locate(iw: Vector, rw: Vector, t: float, h: float) -> int:
         for i in range(ng):
             rw[low_zero + i] = side(iw, rw, i)
         for i in range(ng):
-            if rw[low_zero + i] < -rw[iw[at.O_SLACK] + i]:
+            if rw[low_zero + i] < -max(rw[iw[at.O_SLACK] + i], rw[rest + i]):
                 theta = root(iw, rw, t, h, i, low, high)
                 if theta < best:
                     first, best = i, theta

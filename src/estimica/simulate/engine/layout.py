@@ -31,6 +31,7 @@ RESULT = 24
  ABORT, FRESH) = range(100, 119)  # fmt: skip
 # of g_z: its rank, and whether rows and columns were exchanged to find it
 (RANK, FULL, STIFF_FULL) = (119, 141, 245)
+(JUMPED, FIRST_ROUND) = range(248, 250)  # of an event: whether it set a state, where it is
 # counters and what failed last
 (STEPS, REJECTED, EVALUATIONS, NEWTON, EVENTS, SWITCHES, STIFF_STEPS, FACTORISATIONS, FAIL, INDEX,
  TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT,

@@ -255,14 +255,27 @@ def handle_event(iw: Vector, rw: Vector, jumped: bool, cause: int) -> int:
 
 
 @engine_function
-def accumulates(iw: Vector, rw: Vector, t: float, relation: int) -> bool:
+def is_quick(iw: Vector, rw: Vector, t: float, relation: int) -> bool:
     """Whether this relation has changed again and again within a sliver of the run."""
     last = iw[at.O_WINDOW] + relation
     quick = last + iw[at.NG]
     soon = t - rw[last] < ACCUMULATION_PART * rw[iw[at.O_SETTING] + at.SPAN]
     rw[quick] = rw[quick] + 1.0 if soon else 0.0
     rw[last] = t
+    if not soon:
+        rw[quick + iw[at.NG]] = 0.0
     return rw[quick] >= at.QUICK_LIMIT
+
+
+@engine_function
+def widen(iw: Vector, rw: Vector, relation: int, depth: float) -> None:
+    """Lets a relation rest on its surface up to twice the depth at which it was seen to change.
+
+    What changes and changes back without any jump of the states is as exact as the solution is; a
+    relation that decides nothing of weight there would cut all further steps.
+    """
+    rest = iw[at.O_WINDOW] + 2 * iw[at.NG] + relation
+    rw[rest] = 2.0 * max(rw[rest], depth)
 
 
 @engine_function
@@ -338,11 +351,10 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     if not iw[at.HAS_EVENTS] and not iw[at.NH]:
         enter_piece(iw, rw)
         return begin(iw, rw, t)
+    quick, depth = False, 0.0
     if cause >= 0:
         log_event(iw, t, at.AT_STATE, cause)
-        if accumulates(iw, rw, t, cause):
-            iw[at.INDEX] = cause
-            return ACCUMULATION
+        quick, depth = is_quick(iw, rw, t, cause), abs(rw[iw[at.O_ZERO_LOW] + cause])
     elif timed:
         log_event(iw, t, at.AT_TIME, -1)
     rw[iw[at.O_FLAGS] + 1] = 1.0 if last else 0.0
@@ -350,6 +362,11 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     if iw[at.NH] and call_unit(past, iw, rw, t, 0.0, at.PAST_BEFORE, 0):
         return ALGEBRAIC
     status = handle_event(iw, rw, jumped, cause)
+    if status == DONE and quick:
+        if iw[at.JUMPED]:
+            iw[at.INDEX] = cause
+            return ACCUMULATION
+        widen(iw, rw, cause, depth)
     if status == DONE and iw[at.NH]:
         status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 0)
     return status
@@ -599,6 +616,7 @@ def start_run(iw: Vector, rw: Vector) -> int:
     rw[clock + at.LAST_ERROR], rw[clock + at.AFTER_JUMP], iw[at.FRESH] = CAUTIOUS, 0.0, 0
     for i in range(iw[at.NG]):
         rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -NEVER, 0.0
+        rw[iw[at.O_WINDOW] + 2 * iw[at.NG] + i] = 0.0
         rw[iw[at.O_SLACK] + i] = 0.0
     rw[iw[at.O_REPORT] + at.R_INSTANT] = NEVER
     rw[iw[at.O_FLAGS]], rw[iw[at.O_FLAGS] + 1] = 0.0, 0.0

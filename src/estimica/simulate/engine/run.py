@@ -236,7 +236,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_VDOT: nv, at.O_DT: m, at.O_ZERO: ng, at.O_ZERO_LOW: ng, at.O_ZERO_RATE: ng,
         at.O_ZERO_S: ng * m, at.O_SLACK: ng, at.O_TRIGGERED: ng, at.O_INSTANT: nt,
         at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
-        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 2 * ng, at.O_C: nc,
+        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 3 * ng, at.O_C: nc,
         at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: h.checks.shape[0],
         at.O_SAVED: kernel.code.n_constants, at.O_STIFF_SAVED: 0,
         at.O_SSTEP: 1, at.O_SUMMARY: at.N_REPORT + at.N_COUNTER + n + nz + h.nd,
@@ -265,7 +265,8 @@ def _stiff_sizes(kernel: Kernel) -> dict[int, int]:
         at.O_SW0: nw, at.O_SWT: nw, at.O_SK: 8 * nw, at.O_SF: n, at.O_SFT: n, at.O_SJ: nnz,
         at.O_SJS: nnz, at.O_SJSP: nnz_p, at.O_SJ2: len(part.second.rows),
         at.O_SJ2P: len(part.second_tuners.rows), at.O_SA: n * width,
-        at.O_STIFF_SIZE: n, at.O_STIFF_WORK: n, at.O_SL: n * max(part.lower, 1), at.O_SC: nw + n, at.O_STIFF_SAVED: part.code.n_constants,
+        at.O_STIFF_SIZE: n, at.O_STIFF_WORK: n,
+        at.O_SL: n * max(part.lower, 1), at.O_SC: nw + n, at.O_STIFF_SAVED: part.code.n_constants,
     }  # fmt: skip
 
 

@@ -10,9 +10,10 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
 from estimica.structure.graph.matching import Matching, decompose, match, strong_components
+from estimica.structure.graph.regularity import may_be_singular
 from estimica.structure.graph.tearing import stable_tearing
 from estimica.structure.linear import DivisionGuard, LinearForm, TypicalValues, solve_for
-from estimica.structure.sorted_system import Assignment, Block
+from estimica.structure.sorted_system import CLOSED_FORM, Assignment, Block
 
 
 def unknown_label(leaf: Expression) -> str:
@@ -103,18 +104,22 @@ def _torn_block(
     forms = [LinearForm.of(ex.sub(e.lhs, e.rhs), position) for e in members]
     rows = [frozenset(f.factors) for f in forms]
     solvable = [frozenset(k for k in f.factors if f.solvable(k, safety)) for f in forms]
-    typical = TypicalValues(safety.values)
-    numbers = [{k: typical.value(f.factors[k]) for k in f.factors} for f in forms]
+    # a switch that is closed has other factors than one that is open, by ten decades
+    trials = [TypicalValues(safety.values, truth) for truth in (None, True, False)]
+    numbers = [[{k: t.value(f.factors[k]) for k in f.factors} for f in forms] for t in trials]
     plan = stable_tearing(rows, solvable, numbers)
     inner = []
     for e, k in plan.inner:
         value = solve_for(members[e].lhs, members[e].rhs, leaves[k])
         assert value is not None
         inner.append(Assignment(unknown_label(leaves[k]), value, members[e].origin))
+    linear = all(f.linear for f in forms)
+    small = linear and len(plan.torn) <= CLOSED_FORM
     return Block(
         torn=tuple(unknown_label(leaves[k]) for k in plan.torn),
         inner=tuple(inner),
         residuals=tuple(ex.sub(members[e].lhs, members[e].rhs) for e in plan.residuals),
-        linear=all(f.linear for f in forms),
+        linear=linear,
         origins=tuple(members[e].origin for e in plan.residuals),
+        regular=not (small and may_be_singular(forms, plan, safety)),
     )

@@ -117,21 +117,23 @@ TOLERANCE = 1e-8
 def stable_tearing(
     incidence: Sequence[frozenset[int]],
     solvable: Sequence[frozenset[int]],
-    factors: Factors,
+    trials: Sequence[Factors],
 ) -> Tearing:
     """`tear`, with more unknowns guessed where a trial with known solution comes out wrong.
 
-    `factors[e][v]` are the derivatives of equation e, at some typical point. Unknowns that depend
-    on the guesses with a large factor are guessed themselves.
+    `factors[e][v]` of a trial are the derivatives of equation e, at some typical point. Unknowns
+    that depend on the guesses with a large factor are guessed themselves.
     """
     plan = tear(incidence, solvable)
     if len(plan.inner) < SHORT:
         return plan
     # few guesses make small problems: the strictest limit, which makes most of them, comes last
     for limit in (1e5, 1e4, 1e3, 1e2, 1e1):
-        if _error(plan, factors) <= TOLERANCE:
+        bad = [factors for factors in trials if _error(plan, factors) > TOLERANCE]
+        if not bad:
             return plan
-        guessed = sorted({*plan.torn, *_growing(plan, factors, limit)})
+        growing = {v for factors in bad for v in _growing(plan, factors, limit)}
+        guessed = sorted({*plan.torn, *growing})
         plan = tear(incidence, solvable, guessed)
     return plan
 
@@ -173,9 +175,31 @@ def _error(plan: Tearing, factors: Factors) -> float:
     try:
         guesses = np.linalg.solve(reduced[:, :-1], -reduced[:, -1])
     except np.linalg.LinAlgError:
-        return 0.0  # singular at the trial point, whatever is guessed
+        # at the trial point itself, whatever is guessed, or by what the chains have amplified
+        return 0.0 if _is_singular(factors, n) else np.inf
     computed = affine[:, :-1] @ guesses + affine[:, -1]
     return float(np.abs(computed - solution).max() / np.abs(solution).max())
+
+
+def reduced_matrix(plan: Tearing, factors: Factors) -> Vector:
+    """How the residuals depend on the guesses; not finite where an unknown cannot be solved for."""
+    n_torn = len(plan.torn)
+    slopes = np.zeros((len(plan.inner) + n_torn, n_torn))
+    slopes[list(plan.torn), range(n_torn)] = 1.0
+    for e, v in plan.inner:
+        others, weights = _others(factors[e], v)
+        slopes[v] = -weights @ slopes[others]
+    rows = [np.array(list(factors[e].values())) @ slopes[list(factors[e])] for e in plan.residuals]
+    return np.array(rows).reshape(n_torn, n_torn)
+
+
+def _is_singular(factors: Factors, n: int) -> bool:
+    """Whether the equations are singular as they stand."""
+    matrix = np.zeros((n, n))
+    for e, row in enumerate(factors):
+        matrix[e, list(row)] = list(row.values())
+    size = np.abs(matrix).max(axis=1, keepdims=True, initial=1e-300)
+    return bool(np.linalg.matrix_rank(matrix / size) < n)
 
 
 def _others(row: Mapping[int, float], v: int) -> tuple[list[int], Vector]:

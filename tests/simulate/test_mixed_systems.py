@@ -1,0 +1,140 @@
+"""Switches whose state depends on the solution and the solution on their state, and relations that
+rest where the solution does: against closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import estimica as es
+
+OPTIONS = es.Options(rtol=1e-9, atol=1e-11)
+
+
+def test_a_bridge_of_ideal_diodes_rectifies():
+    diodes = "\n".join(
+        f"  off{k} = s{k} < 0;\n"
+        f"  v{k} = s{k}*(if off{k} then 1 else Ron);\n"
+        f"  i{k} = s{k}*(if off{k} then Goff else 1);"
+        for k in range(1, 5)
+    )
+    names = ", ".join(f"s{k}, v{k}, i{k}" for k in range(1, 5))
+    model = es.load_model(f"""
+model Bridge "diodes 1 and 2 from the ends of the source to p, 3 and 4 from n to its ends"
+  parameter Real Ron = 1e-6, Goff = 1e-8, R = 10, U = 5;
+  Real u, iSource, pa, pb, p, n, iLoad, {names}, Q(start=0, fixed=true);
+  Boolean off1, off2, off3, off4;
+equation
+{diodes}
+  u = U*sin(2*time);
+  u = pa - pb;
+  pa = 0;
+  v1 = pa - p;
+  v2 = pb - p;
+  v3 = n - pa;
+  v4 = n - pb;
+  p - n = R*iLoad;
+  i1 + i2 = iLoad;
+  i3 + i4 = iLoad;
+  iSource = i1 - i3;
+  der(Q) = iLoad;
+end Bridge;
+""")
+    t = np.linspace(0, 7, 141)
+    run = model.simulate(t, outputs=["iLoad", "Q", "iSource"], options=OPTIONS)
+    half = np.floor(2 * t / np.pi)
+    charge = 5 / 10 * (half * 1.0 + (1 - np.cos(2 * t - half * np.pi)) / 2)
+    np.testing.assert_allclose(run.value("iLoad"), np.abs(np.sin(2 * t)) / 2, atol=2e-6)
+    np.testing.assert_allclose(run.value("Q"), charge, atol=1e-5)
+    np.testing.assert_allclose(run.value("iSource"), np.sin(2 * t) / 2, atol=2e-6)
+
+
+FRICTION = """
+model Friction "a mass that sticks and slips, in the form of Modelica.Mechanics"
+  parameter Real mass = 2, A = 3, f0 = 2, w = 2;
+  parameter Integer Forward = 1, Stuck = 0, Backward = -1;
+  Real v(start=0, fixed=true), a, f, sa;
+  Integer mode(start=0, fixed=true);
+  Boolean startForward(start=false, fixed=true), startBackward(start=false, fixed=true), locked;
+equation
+  der(v) = a;
+  mass*a = A*sin(w*time) - f;
+  startForward = pre(mode) == Stuck and (sa > f0 or pre(startForward) and sa > f0);
+  startBackward = pre(mode) == Stuck and (sa < -f0 or pre(startBackward) and sa < -f0);
+  locked = not (pre(mode) == Forward or startForward or pre(mode) == Backward or startBackward);
+  a = if locked then 0 elseif startForward then sa - f0 elseif startBackward then sa + f0
+      elseif pre(mode) == Forward then sa - f0 else sa + f0;
+  f = if locked then sa elseif startForward then f0 elseif startBackward then -f0
+      elseif pre(mode) == Forward then f0 else -f0;
+  mode = if (pre(mode) == Forward or startForward) and v > 0 then Forward
+         elseif (pre(mode) == Backward or startBackward) and v < 0 then Backward else Stuck;
+end Friction;
+"""
+
+
+def sticking_and_slipping(t, mass=2.0, A=3.0, f0=2.0, w=2.0):
+    """v at times t: the force overcomes friction at sin(wt) = ±f0/A, until v is zero again."""
+    v = np.zeros_like(t)
+    angle, sign = np.arcsin(f0 / A), 1.0
+    for half in range(int(t[-1] * w / np.pi) + 2):
+        begin = (angle + half * np.pi) / w
+
+        def speed(s, begin=begin, sign=sign):
+            gained = A / w * (np.cos(w * begin) - np.cos(w * s))
+            return sign * (sign * gained - f0 * (s - begin)) / mass
+
+        end = brentq(speed, begin + 1e-3, begin + 0.999 * np.pi / w)
+        inside = (t >= begin) & (t <= end)
+        v[inside] = speed(t[inside])
+        sign = -sign
+    return v
+
+
+def test_dry_friction_sticks_and_slips():
+    t = np.linspace(0, 9, 181)
+    run = es.load_model(FRICTION).simulate(t, outputs=["v", "mode"], options=OPTIONS)
+    v = sticking_and_slipping(t)
+    np.testing.assert_allclose(run.value("v"), v, atol=1e-8)
+    assert set(run.value("mode")) == {-1.0, 0.0, 1.0}
+
+
+@pytest.mark.parametrize("stop", [30.0, 3000.0])
+def test_a_relation_may_rest_where_the_solution_does(stop):
+    """Once x has reached u, rounding decides on which side of it; that is no end of the run."""
+    model = es.load_model("""
+model Rest
+  parameter Real up = 1, down = 3;
+  Real u, x(start=0, fixed=true);
+equation
+  u = if time < 10 then 1 else 0.5;
+  der(x) = (u - x)/(if u - x > 0 then up else down);
+end Rest;
+""")
+    t = np.linspace(0, stop, 301)
+    run = model.simulate(t, outputs=["x"])
+    x = np.where(t < 10, 1 - np.exp(-t), 0.5 + (0.5 - np.exp(-10)) * np.exp(-(t - 10) / 3))
+    np.testing.assert_allclose(run.value("x"), x, atol=2e-5)
+
+
+def test_a_thyristor_blocks_until_it_is_fired():
+    model = es.load_model("""
+model Dimmer
+  parameter Real Ron = 1e-5, Goff = 1e-5, R = 10;
+  Real u, s, v, i; Boolean off(start=true, fixed=true), fire;
+equation
+  u = 100*sin(time);
+  fire = sin(2*time - 2) > 0.9;
+  off = s < 0 or pre(off) and not fire;
+  v = s*(if off then 1 else Ron);
+  i = s*(if off then Goff else 1);
+  u = v + R*i;
+end Dimmer;
+""")
+    t = np.linspace(0, 12, 481)
+    run = model.simulate(t, outputs=["i"], options=OPTIONS)
+    begin = 1 + np.arcsin(0.9) / 2  # of the first pulse within a positive half wave
+    phase = t % (2 * np.pi)
+    conducting = (phase > begin) & (phase < np.pi)
+    i = np.where(conducting, 100 * np.sin(t) / (10 + 1e-5), 100 * np.sin(t) * 1e-5 / (1 + 1e-4))
+    np.testing.assert_allclose(run.value("i"), i, atol=1e-8)
