@@ -18,7 +18,6 @@ from estimica.flat.system import Kind, Variability
 from estimica.structure.sorted_system import CLOSED_FORM, Assignment, Block, SortedSystem
 
 
-
 @dataclass(frozen=True)
 class Equations:
     """The model as CasADi expressions of its symbols; `P` holds parameters and start values."""
