@@ -361,6 +361,8 @@ class ModelNames:
             if component.variability == "constant":
                 value = self._constant_or_none(component)
                 return names if value is None else value
+            if component.variability == "parameter" and self._is_to_be_evaluated(component):
+                return self._evaluated(component, names)
             return names
         if component.type.is_external_object:
             return self.constant(component)
@@ -395,6 +397,34 @@ class ModelNames:
             self._views[name] = ScalarView(component, index, leaf.kind, variability, self)
             result[index] = ex.name(name)
         return result
+
+    def _is_to_be_evaluated(self, component: Component) -> bool:
+        """Whether the modeller has asked for the value to be built in: Evaluate = true."""
+        for declaration in (component.declaration, component.original):
+            if declaration.annotation is None:
+                continue
+            for argument in declaration.annotation.read().arguments:
+                if isinstance(argument, tree.Modifier) and argument.path == ("Evaluate",):
+                    value = argument.modification.value
+                    return isinstance(value, tree.Truth) and value.value
+        return False
+
+    def _evaluated(self, component: Component, names: Value) -> Value:
+        """The numbers of a parameter in the place of its names; the names where it has none."""
+        if component in self._pending or self.is_free(component):
+            return names
+        parameters = self.evaluator.parameters
+        why = "it is declared with Evaluate = true"
+        numbers = [
+            parameters.number(name, why) if isinstance(name, Expression) else None
+            for name in scalars(names)
+        ]
+        if any(n is None for n in numbers):
+            return names
+        constants = [ex.const(n) for n in numbers if n is not None]
+        if not is_array(names):
+            return constants[0]
+        return make_array(constants).reshape(names.shape)
 
     def is_free(self, component: Component) -> bool:
         """Whether a parameter is declared with fixed = false."""
@@ -476,7 +506,10 @@ class ModelNames:
         return Record({c.name: self.constant(c) for c in cls.components() if c.present}, cls)
 
     def _has_field_values(self, component: Component) -> bool:
-        return any(m.binding is not None for m in component.modifiers.members.values())
+        return any(
+            m.binding is not None and not m.overridden
+            for m in component.modifiers.members.values()
+        )
 
     def bound(self, component: Component) -> Value:
         """What a component is set to, in terms of others; None where it is set to nothing."""

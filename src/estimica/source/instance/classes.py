@@ -19,7 +19,7 @@ from estimica.source.instance.modifiers import (
     Modifiers,
     Replacement,
     merged,
-    without_values,
+    overridden,
     written,
 )
 from estimica.source.instance.place import error_at
@@ -254,7 +254,7 @@ class Class:
 
     def _base(self, target: Class, inner: Modifiers) -> Class:
         if self.component is not None and self.component.has_value:
-            inner = without_values(inner)
+            inner = overridden(inner)
         changes = merged(self._passed_on(), inner)
         base = Class(
             target.definition,

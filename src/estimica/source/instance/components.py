@@ -15,7 +15,7 @@ from estimica.source.instance.modifiers import (
     Binding,
     Modifiers,
     merged,
-    without_values,
+    overridden,
     written,
 )
 from estimica.source.instance.place import error_at
@@ -235,7 +235,7 @@ class Component:
         """The class of a component with members, with all modifiers."""
         if self._class is None:
             target = self.type
-            inner = without_values(target.modifiers) if self.has_value else target.modifiers
+            inner = overridden(target.modifiers) if self.has_value else target.modifiers
             self._class = Class(
                 target.definition,
                 target.outer,
@@ -257,9 +257,14 @@ class Component:
         )
 
     @property
+    def _own_value(self) -> Binding | None:
+        """The value from outside, unless a whole of which this is a part has one."""
+        return None if self.modifiers.overridden else self.modifiers.binding
+
+    @property
     def has_value(self) -> bool:
         """Whether it has a value as a whole, or is part of something that has."""
-        if self.modifiers.binding is not None or self.default.binding is not None:
+        if self._own_value is not None or self.default.binding is not None:
             return True
         parent = self.parent
         return parent is not None and not parent.is_root and parent.has_value
@@ -267,8 +272,8 @@ class Component:
     @property
     def binding(self) -> Binding | None:
         """Its value from outside; where it has none and is no part of a whole, its own."""
-        if self.modifiers.binding is not None:
-            return self.modifiers.binding
+        if self._own_value is not None:
+            return self._own_value
         parent = self.parent
         if parent is not None and not parent.is_root and parent.has_value:
             return None

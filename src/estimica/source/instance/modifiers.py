@@ -61,6 +61,7 @@ class Modifiers:
     final: bool = False
     each: bool = False
     soft: bool = False  # from a declaration that was replaced: members that do not exist are left
+    overridden: bool = False  # a whole of which this is a part has a value from further outside
     left_out: frozenset[str] = frozenset()  # `break name`
     left_out_connections: tuple[tuple[tree.Connect, Class], ...] = ()
     at: int = 0
@@ -95,7 +96,7 @@ class Modifiers:
         """What is left of it where `said` wins."""
         members = {k: m.unless_said(said.of(k)) for k, m in self.members.items()}
         if said.binding is not None:
-            members = {k: without_values(m) for k, m in members.items()}
+            members = {k: overridden(m) for k, m in members.items()}
         return replace(
             self,
             members=members,
@@ -130,7 +131,7 @@ def merged(outer: Modifiers, inner: Modifiers) -> Modifiers:
         raise _final(outer)
     members = dict(inner.members)
     if outer.binding is not None:  # a value for the whole from further outside
-        members = {k: without_values(m) for k, m in members.items()}
+        members = {k: overridden(m) for k, m in members.items()}
     for name, modifiers in outer.members.items():
         known = members.get(name)
         members[name] = modifiers if known is None else merged(modifiers, known)
@@ -146,6 +147,7 @@ def merged(outer: Modifiers, inner: Modifiers) -> Modifiers:
         outer.final or inner.final,
         outer.each if outer.binding is not None else inner.each,
         outer.soft and inner.soft,
+        outer.overridden if outer.binding is not None else inner.overridden,
         outer.left_out | inner.left_out,
         outer.left_out_connections + inner.left_out_connections,
         outer.at,
@@ -159,14 +161,16 @@ def _appended(chain: Replacement | None, last: Replacement) -> Replacement:
     return replace(chain, replaced=_appended(chain.replaced, last))
 
 
-def without_values(modifiers: Modifiers) -> Modifiers:
-    """The same without any value; attributes such as units stay."""
+def overridden(modifiers: Modifiers) -> Modifiers:
+    """The same, as part of something that has a value as a whole.
+
+    Whether a member is a field, whose value then does not count, or an attribute, whose value
+    does, is known where the type is.
+    """
     return replace(
         modifiers,
-        binding=None,
-        members={
-            k: m if k in ATTRIBUTES else without_values(m) for k, m in modifiers.members.items()
-        },
+        overridden=True,
+        members={k: overridden(m) for k, m in modifiers.members.items()},
     )
 
 
