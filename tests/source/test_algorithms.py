@@ -165,21 +165,8 @@ end P;
     assert value(system, "b") == 25.0
 
 
-def test_the_user_is_told_that_sections_were_read_directly() -> None:
-    system = load("""
-model M
-  Real x(start=1); Real y; Real z;
-algorithm
-  y := x; z := y;
-equation
-  der(x) = -z;
-end M;
-""")
-    assert any("read by Estimica itself" in n for n in system.notes)
-
-
 @pytest.mark.parametrize("where", ["x", "r.a"])
-def test_equations_that_the_compiler_refuses_are_read_directly(where: str) -> None:
+def test_matrices_in_equations_of_loops_and_choices(where: str) -> None:
     system = load(
         f"""
 package P

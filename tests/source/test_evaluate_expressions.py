@@ -347,7 +347,7 @@ def _vector(*numbers: float) -> Any:
         ("{1, 2}[1, 2]", "2 subscripts"),
         ('1 + sin("a")', "a text"),
         ("sin(1, 2)", "takes 1 arguments"),
-        ("nothing(1)", "no function 'nothing'"),
+        ("nothing(1)", "nothing is called 'nothing'"),
         ("zeros(-1)", "size -1"),
         ("zeros(1000, 1000)", "at most"),
         ("1:0:2", "step 0"),

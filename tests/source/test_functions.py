@@ -248,12 +248,12 @@ def test_branches_may_assign_different_fields_of_a_record(other: str) -> None:
     assert x == pytest.approx(2 * (299.5 * 0.5 + 0.125) + 299.5 * 0.5 + 0.375, rel=1e-6)
 
 
-def test_what_the_reader_of_the_flat_model_cannot_take_is_told(
+def test_a_fault_of_the_front_end_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def broken(*_: object) -> None:
         raise KeyError("p")
 
-    monkeypatch.setattr("estimica.source.rumoca.load._decoded", broken)
-    with pytest.raises(SourceError, match=r"S034: class 'M' \(text\): .*KeyError: 'p'"):
+    monkeypatch.setattr("estimica.source.front_end.flattened", broken)
+    with pytest.raises(SourceError, match=r"S034: class 'M' could not be .*KeyError: 'p'"):
         load_flat("model M Real y = time; end M;", cache=False)

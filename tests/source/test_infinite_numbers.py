@@ -8,7 +8,7 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import EstimicaError
-from estimica.source.interpreter.values import MOST_ELEMENTS, ValueMismatch, sizes_of
+from estimica.source.evaluate.values import MOST_ELEMENTS, ValueMismatch, sizes_of
 
 MODEL = "model M {} Real x(start = 1, fixed = true); equation der(x) = -x; {} end M;"
 
@@ -51,4 +51,5 @@ def test_sizes_are_whole_numbers_up_to_a_limit() -> None:
 def test_a_class_inside_one_that_does_not_end_is_told() -> None:
     with pytest.raises(EstimicaError) as error:
         es.load_model("package P\n  model A Real x; equation x = 1; end A;\n")
-    assert error.value.code == "S004"
+    assert error.value.code == "S200"
+    assert "text:1:1: expected 'end P;'" in str(error.value)

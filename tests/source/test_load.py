@@ -201,18 +201,18 @@ end M;
         ("Nothing.Here", "neither a file nor a class of a library: no library 'Nothing'"),
         (
             "model M\n  Real x;\nequation\n  der(x) = -;\nend M;",
-            r"\(text, line 4\): unexpected `;`",
+            "text:4:13: expected an expression, found ';'",
         ),
         (
             "model M\n  Real x;\nequation\n  der(x) = -y;\nend M;",
-            r"line 4\): nothing is called 'y'",
+            "text:4:13: nothing is called 'y'",
         ),
-        ("model M\n  Foo f;\nend M;", r"line 2\): nothing is called 'Foo'"),
-        ("model M\n  Real x;\nequation\n  der(x) = g(x);\nend M;", r"nothing is called 'g'"),
-        ("model M\n  Real x(begin=1);\nequation\n  x = 1;\nend M;", "unknown modifier `begin`"),
-        ("model M\n  Real x[2];\nequation\n  x = {1, 2, 3};\nend M;", r"line 4\).*dimension"),
-        ("model M\n  Real x;\nequation\n  x = 1;\n", "no complete Modelica class"),
-        ("model M\n  Modelica.Nope x;\nend M;", "MODELICAPATH|nothing is called"),
+        ("model M\n  Foo f;\nend M;", "text:2:3: there is no class 'Foo'"),
+        ("model M\n  Real x;\nequation\n  der(x) = g(x);\nend M;", "text:4:12: nothing is called 'g'"),
+        ("model M\n  Real x(begin=1);\nequation\n  x = 1;\nend M;", "text:2:10: 'x' is a Real, which has no attribute 'begin'"),
+        ("model M\n  Real x[2];\nequation\n  x = {1, 2, 3};\nend M;", r"line 4\): the sides have the sizes \(2,\) and \(3,\)"),
+        ("model M\n  Real x;\nequation\n  x = 1;\n", "text:1:1: expected 'end M;' for this 'model', found the end of the text"),
+        ("model M\n  Modelica.Nope x;\nend M;", "text:2:3: there is no class 'Modelica.Nope': it is of a library that was not found .* set MODELICAPATH"),
     ],
 )
 def test_errors_name_the_place(source: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +258,7 @@ def entries(cache: Path) -> list[Path]:
 
 def test_second_load_comes_from_the_cache(cache: Path, monkeypatch) -> None:
     first = load_flat(PLAIN)
-    monkeypatch.setattr("estimica.source.rumoca.load.flatten", None)
+    monkeypatch.setattr("estimica.source.front_end.flattened", None)
     assert load_flat(PLAIN) == first
     assert len(entries(cache)) == 1
 

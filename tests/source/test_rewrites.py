@@ -1,4 +1,4 @@
-"""Constructs that the compiler refuses and that are rewritten: the numbers are right, a note says so."""
+"""Derivatives of expressions: by the chain rule, in equations and in declarations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import estimica as es
 
 TIMES = [0.0, 0.5, 1.0]
 DECAY = np.exp(-np.array(TIMES))
-NOTE = "were read by Estimica itself, because the compiler refuses some of them"
 
 
 def run(text: str, *outputs: str) -> es.Trajectory:
     model = es.load_model(text)
-    assert any(NOTE in note for note in model.notes)
     return model.simulate(TIMES, outputs=list(outputs), options=es.Options(rtol=1e-9, atol=1e-11))
 
 
@@ -66,7 +64,7 @@ end M;
 """
 
 
-def test_a_modifier_takes_the_place_of_a_rewritten_declaration():
+def test_a_modifier_takes_the_place_of_a_declaration():
     found = run(COMPONENTS, "own.y", "own.twice", "given.y", "given.twice")
     np.testing.assert_allclose(found.value("own.y"), -2 * DECAY**2, rtol=1e-6)
     np.testing.assert_allclose(found.value("own.twice"), -4 * DECAY**2, rtol=1e-6)
@@ -94,7 +92,7 @@ end M;
     np.testing.assert_allclose(found.value("y"), -4 * DECAY**2 + 4, rtol=1e-6)
 
 
-def test_a_rewritten_equation_is_shown_as_the_user_wrote_it():
+def test_an_equation_is_shown_as_the_user_wrote_it():
     text = "model M\n  Real x(start=1, fixed=true);\n  Real y = der(x^2);\nequation\n  der(x) = -x;\nend M;"
     (origin,) = [
         e.origin for e in es.load_model(text).flat.equations if "der(x^2)" in e.origin.text

@@ -1,4 +1,4 @@
-"""Only the files of a large library that a class needs go to the compiler, and more where it asks."""
+"""Only the files of a large library that a class needs are read."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import SourceError
+from estimica.source import sought as request
 from estimica.source.libraries.search import Library
 from estimica.source.load import load_flat
-from estimica.source.rumoca import load as load_module
-from estimica.source.rumoca.selection import selected
+from estimica.source.syntax.file import parse_file
+from estimica.source.syntax.tree import Source
 
 FILES = {
     "package.mo": 'package Big "a large library"\nend Big;',
@@ -31,7 +32,7 @@ FILES = {
     # a name that stands in a package which another one extends
     "Plants/package.mo": "within Big;\npackage Plants\n  extends Big.Basis;\nend Plants;",
     "Plants/Works.mo": "within Big.Plants;\nmodel Works\n  Big.Plants.Pump p;\nend Works;",
-    # one that no text leads to: found only once the compiler asks for it
+    # the same by its short name
     "Plants/Hidden.mo": "within Big.Plants;\nmodel Hidden\n  Pump p;\nend Hidden;",
     "Plants/Wrong.mo": "within Big.Plants;\nmodel Wrong\n  Nowhere p;\nend Wrong;",
     "Extras/package.mo": "within Big;\npackage Extras\nend Extras;",
@@ -54,12 +55,6 @@ def big(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     return Library("Big", root)
 
 
-def chosen(library: Library, text: str, missed: tuple[str, ...] = ()) -> set[str]:
-    selection = selected([library], [text], None, missed)
-    assert selection is not None
-    return {f.relative_to(library.root).as_posix() for f in selection.originals.values()}
-
-
 LEAK = {
     "package.mo",
     "Parts/package.mo",
@@ -73,68 +68,50 @@ LEAK = {
 }
 
 
-def test_only_what_a_class_refers_to_is_selected(big):
-    assert chosen(big, "model M extends Big.Parts.Leak; end M;") == LEAK
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch, big: Library) -> set[str]:
+    """The files that were read."""
+    found: set[str] = set()
+
+    def reading(path: Path, size: int, changed: int):
+        found.add(path.relative_to(big.root).as_posix())
+        return parse_file(Source(path.read_text(), str(path)))
+
+    monkeypatch.setattr(request, "_parsed", reading)
+    return found
 
 
-def test_names_in_comments_and_texts_lead_nowhere(big):
-    text = 'model M "as Big.Extras.Extra3" extends Big.Parts.Leak; // Big.Extras.Extra4\nend M;'
-    assert chosen(big, text) == LEAK
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model M extends Big.Parts.Leak; end M;",
+        'model M "as Big.Extras.Extra3" extends Big.Parts.Leak; // Big.Extras.Extra4\nend M;',
+        "model M import B = Big.Parts; B.Leak a; end M;",
+    ],
+)
+def test_only_the_files_that_names_lead_to_are_read(text, read):
+    load_flat(text, cache=False)
+    assert read == LEAK
 
 
-def test_a_short_name_of_an_import_is_followed(big):
-    text = "model M import B = Big.Parts; B.Leak a; end M;"
-    assert chosen(big, text) == LEAK
-
-
-def test_a_name_is_followed_into_the_package_that_is_extended(big):
-    assert "Basis/Pump.mo" in chosen(big, "model M Big.Plants.Pump p; end M;")
-
-
-def test_what_the_compiler_misses_is_added_by_its_last_name(big):
-    text = "model M extends Big.Plants.Hidden; end M;"
-    assert "Basis/Pump.mo" not in chosen(big, text)
-    assert "Basis/Pump.mo" in chosen(big, text, ("Pump",))
-
-
-def test_small_libraries_are_no_matter_for_selection(big):
-    (big.root / "Extras").rename(big.root.parent / "elsewhere")
-    assert selected([big], ["model M Big.Parts.Leak a; end M;"]) is None
-
-
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many files the compiler is given, at each attempt."""
-    counts: list[int] = []
-    real = load_module.flatten
-
-    def counting(text, model, roots, limit):
-        counts.append(sum(1 for root in roots for _ in Path(root).rglob("*.mo")))
-        return real(text, model, roots, limit)
-
-    monkeypatch.setattr(load_module, "flatten", counting)
-    return counts
-
-
-def test_a_class_of_a_large_library_loads_from_few_files(big, monkeypatch):
-    counts = sent(monkeypatch)
-    flat = load_flat("Big.Parts.Leak")
-    assert counts == [len(LEAK)]
+def test_a_class_of_a_large_library_loads_from_few_files(read):
+    flat = load_flat("Big.Parts.Leak", cache=False)
+    assert read == LEAK
     assert {v.name for v in flat.variables} == {"x", "k"}
 
 
-def test_a_missed_name_costs_a_second_attempt_not_the_whole_library(big, monkeypatch):
-    counts = sent(monkeypatch)
-    flat = load_flat("Big.Plants.Hidden")
+@pytest.mark.parametrize("name", ["Works", "Hidden"])
+def test_a_name_is_followed_into_the_package_that_is_extended(name, read):
+    flat = load_flat(f"Big.Plants.{name}", cache=False)
     assert [v.name for v in flat.variables] == ["p.q"]
-    assert len(counts) == 2
-    assert max(counts) < 12
+    assert "Basis/Pump.mo" in read
+    assert len(read) < 12
 
 
-def test_a_name_that_is_nowhere_is_an_error_after_the_whole_library(big, monkeypatch):
-    counts = sent(monkeypatch)
-    with pytest.raises(SourceError, match="nothing is called 'Nowhere'"):
-        load_flat("Big.Plants.Wrong")
-    assert counts[-1] > 300
+def test_a_name_that_is_nowhere_is_told_with_its_place(big, read):
+    with pytest.raises(SourceError, match=r"Wrong\.mo:3:3: there is no class 'Nowhere'"):
+        load_flat("Big.Plants.Wrong", cache=False)
+    assert len(read) < 12
 
 
 def test_a_changed_library_file_makes_the_cache_invalid(big):

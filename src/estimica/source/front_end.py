@@ -14,6 +14,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import Experiment, FlatSystem, Variability
 from estimica.source.cache import key_of, read_flat, write_flat
+from estimica.source.evaluate.expressions import MISFITS
 from estimica.source.flatten.function_model import function_as_model
 from estimica.source.flatten.system import flattened
 from estimica.source.instance.classes import Class
@@ -50,8 +51,7 @@ def load_modelica(
     key = _key(request, fixed, inputs)
     system = read_flat(key) if cache else None
     if system is None:
-        with load_limits(request.class_name, time_limit) as watch, _deep():
-            watch.stage = "its equations are read"
+        with load_limits(request.class_name, time_limit), _deep(), _told(request.class_name):
             system = _loaded(request, fixed, inputs)
         if cache:
             write_flat(key, system)
@@ -67,6 +67,24 @@ def _deep() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
+
+
+@contextlib.contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Faults of ours and models without end are errors that say what to do."""
+    try:
+        yield
+    except RecursionError:
+        raise SourceError(
+            "S045",
+            f"'{name}': classes, chains of extends or brackets are nested too deeply; flatten them",
+        ) from None
+    except MISFITS as error:
+        raise SourceError(
+            "S034",
+            f"class '{name}' could not be read ({type(error).__name__}: {error}); leave components "
+            "out until it loads, and report what remains",
+        ) from error
 
 
 def _key(request: Sought, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> str:

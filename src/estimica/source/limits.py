@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 from estimica.base.errors import SourceError
 from estimica.base.visible import visible
 
-#: what the user may set: seconds for one class, and gigabytes for the compiler
+#: what the user may set: seconds for one class, and gigabytes that loading it may take
 SECONDS = "ESTIMICA_LOAD_SECONDS"
 MEMORY = "ESTIMICA_LOAD_MEMORY"
 #: chosen: as long as somebody waits who is told what goes on; half the memory of a small computer,
 #: which must not begin to swap
 _DEFAULT_SECONDS = 120.0
 _DEFAULT_MEMORY = 4.0
+#: seconds between two looks at the memory, each of some 20 µs
+_LOOK_AT_MEMORY = 0.2
 #: seconds after which one is told what is going on
 _TOLD_AFTER = (5.0, 15.0, 30.0, 60.0, 120.0, 240.0, 480.0)
 _GIGABYTE = 1e9
@@ -33,10 +35,12 @@ class LoadLimits:
 
     what: str  # the class, as the user calls it
     seconds: float
-    memory: float = math.inf  # bytes that the compiler's process may have
-    stage: str = "the Modelica compiler is at work"
+    memory: float = math.inf  # bytes that it may take
+    stage: str = "its equations are read"
     begun: float = field(default_factory=time.monotonic)
+    resident: float = field(default_factory=lambda: resident_bytes(os.getpid()))  # at the start
     _told: int = 0
+    _looked: float = 0.0  # when the memory was looked at
 
     @property
     def passed(self) -> float:
@@ -48,17 +52,21 @@ class LoadLimits:
         """Seconds that it still has; 0 where none are left."""
         return max(0.0, self.seconds - self.passed)
 
-    def look(self, resident: float = 0.0) -> None:
+    def look(self) -> None:
         """Raise where a limit is passed; tell where it has taken long."""
         passed = self.passed
         if passed > self.seconds:
             raise self.overdue()
-        if resident > self.memory:
-            raise self.too_large(resident)
+        if passed - self._looked < _LOOK_AT_MEMORY:
+            return
+        self._looked = passed
+        taken = resident_bytes(os.getpid()) - self.resident
+        if taken > self.memory:
+            raise self.too_large(taken)
         if self._told < len(_TOLD_AFTER) and passed >= _TOLD_AFTER[self._told]:
             while self._told < len(_TOLD_AFTER) and passed >= _TOLD_AFTER[self._told]:
                 self._told += 1
-            memory = f", {resident / 1e6:.0f} MB" if resident else ""
+            memory = f", {taken / 1e6:.0f} MB" if taken > 0 else ""
             report_progress(f"loading '{self.what}': {passed:.0f} s so far{memory}; {self.stage}")
 
     @contextlib.contextmanager
@@ -78,13 +86,13 @@ class LoadLimits:
             f"allow more with {SECONDS}={2 * self.seconds:g}, or load a smaller class",
         )
 
-    def too_large(self, resident: float) -> SourceError:
-        """The error of a compiler that wants too much memory."""
+    def too_large(self, taken: float) -> SourceError:
+        """The error of a loading that wants too much memory."""
         limit = self.memory / _GIGABYTE
         return SourceError(
             "S260",
-            f"'{self.what}' was given up after {self.passed:.0f} s: the Modelica compiler has "
-            f"{resident / _GIGABYTE:.1f} GB of memory, and {limit:g} GB are allowed; "
+            f"'{self.what}' was given up after {self.passed:.0f} s, while {self.stage}: it takes "
+            f"{taken / _GIGABYTE:.1f} GB of memory, and {limit:g} GB are allowed; "
             f"allow more with {MEMORY}={2 * limit:g} (in GB), or load a smaller class",
         )
 

@@ -54,9 +54,11 @@ def load_flat(
             time_limit=time_limit or load_seconds(),
         )
     if frontend == "rumoca":
-        from estimica.source.rumoca.load import load_rumoca
-
-        return load_rumoca(source, class_name, fix, libraries, inputs, cache, time_limit)
+        raise SourceError(
+            "S224",
+            "there is no front end 'rumoca' any more: Estimica reads Modelica itself; leave "
+            "'frontend' out",
+        )
     if frontend != "estimica":
         hint = did_you_mean(frontend, ["estimica", "openmodelica"])
         raise SourceError(
@@ -64,11 +66,4 @@ def load_flat(
         )
     from estimica.source.front_end import load_modelica
 
-    try:
-        return load_modelica(source, class_name, fix, libraries, inputs, cache, time_limit)
-    except RecursionError:
-        name = class_name or str(source).strip().splitlines()[0][:40]
-        raise SourceError(
-            "S045",
-            f"'{name}': classes, chains of extends or brackets are nested too deeply; flatten them",
-        ) from None
+    return load_modelica(source, class_name, fix, libraries, inputs, cache, time_limit)

@@ -96,19 +96,13 @@ def function_argument(
 def _converted(evaluator: Evaluator, node: tree.Call, scope: Scope, frame: Frame) -> Value:
     """E(2): the value of an enumeration with this number; an error for any other name."""
     name = node.function.text
-    missing = SourceError(
-        "S013",
-        f"{evaluator.place}: there is no function '{name}'; declare it, import it, or check its "
-        "name",
-    )
-    if len(node.arguments) != 1 or node.named:
-        raise missing
-    try:
-        literals = evaluator.names.value(node.function, scope, frame)
-    except SourceError:
-        raise missing from None
-    if not is_array(literals):
-        raise missing
+    literals = evaluator.names.value(node.function, scope, frame)  # an unknown name is told there
+    if not is_array(literals) or len(node.arguments) != 1 or node.named:
+        raise SourceError(
+            "S013",
+            f"{evaluator.place}: there is no function '{name}'; declare it, import it, or check "
+            "its name",
+        )
     value = evaluator.scalar(node.arguments[0], scope, frame)
     if value.op == "const" and not 1 <= value.value <= len(literals):
         raise ValueMismatch(f"{name}({value.value:g}), which has {len(literals)} values")

@@ -68,7 +68,7 @@ class _FunctionModel(Class):
             prefixes=tree.NO_PREFIXES,
             modification=None,
         )
-        return Component(
+        component = Component(
             self,
             declaration,
             declaration,
@@ -77,6 +77,8 @@ class _FunctionModel(Class):
             self._seen_here(argument.default, free),
             self.world,
         )
+        component._type = argument.type  # found where the argument is declared
+        return component
 
     def _seen_here(self, modifiers: Modifiers, free: bool) -> Modifiers:
         """What is said of an argument, with the names of the function meaning those here."""
@@ -97,7 +99,10 @@ class _FunctionModel(Class):
 
     def lookup(self, name: str) -> Component | Class | None:
         found = self._members.get(name)
-        return found if found is not None else self._function.lookup(name)
+        for known in (self._function, *self._function.ancestors()):
+            if found is None:
+                found = known.lookup(name)
+        return found
 
 
 def _definition(

@@ -175,6 +175,7 @@ class VariableReader:
             if not top.parent.type.is_a("connector", "expandable connector", "record"):
                 return "local"
             top = top.parent
+            word = word or top.causality
         if word == "input" and not top.protected:
             return "local" if leaf.has_value else "input"
         return "output" if word == "output" and top is leaf and not top.protected else "local"

@@ -5,18 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from estimica.base.errors import SourceError, UnsupportedError
-from estimica.source.syntax import tree
+from estimica.source.syntax.tokens import place
 
 if TYPE_CHECKING:
     from estimica.source.instance.classes import Class
-
-
-def place(source: tree.Source, at: int) -> str:
-    """`file:line:column`, or `line 3, column 5` of a text."""
-    line, column = source.line_and_column(at)
-    if source.label:
-        return f"{source.label}:{line}:{column}"
-    return f"line {line}, column {column}"
 
 
 def error_at(code: str, scope: Class, at: int, message: str) -> SourceError:
