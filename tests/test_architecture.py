@@ -47,7 +47,6 @@ HOMES = {
     "rich": ("report", "apps/cli"),
     "typer": ("apps/cli",),
     "matplotlib": ("report",),
-    "rumoca": ("source/rumoca",),
     "numba": ("compiled/llvm/numba.py",),
     "llvmlite": ("compiled", "simulate"),
     "fmpy": ("simulate/fmu",),

@@ -114,7 +114,6 @@ from estimica.base.process import python_command, python_environment
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor
 from estimica.simulate.fmu.child import ForkServer, SpawnedChild
-from estimica.source.rumoca.process import flatten, stop_flatteners
 
 here = Path.cwd()
 
@@ -137,11 +136,6 @@ def nursery():
     one._control.close()
     return one._process.wait(60)
 
-def compiler():
-    flat = flatten(Path("Small.mo").read_text(), "Small", [], 60.0)
-    stop_flatteners()
-    return bool(flat)
-
 def job():
     process = JobProcess(["check", "study.toml"], here, here.parent / "printed")
     return process.wait()
@@ -157,7 +151,7 @@ def unit():
     return subprocess.run(command, env=python_environment(), capture_output=True).stderr
 
 print(workers())
-print(host(), nursery(), compiler(), job())
+print(host(), nursery(), job())
 print(asyncio.run(bench()))
 print(unit())
 """
@@ -171,7 +165,7 @@ def test_no_module_of_the_current_folder_runs_in_any_child(hostile: Path) -> Non
     assert done.returncode == 0, done.stderr
     first, second, third, fourth = done.stdout.splitlines()
     assert first == "[1, 4, 9]"
-    assert second == "0 0 True 0"
+    assert second == "0 0 0"
     assert "problems" in third
     assert "module estimica.simulate.engine.loop has no unit x" in fourth
 

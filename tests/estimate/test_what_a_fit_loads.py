@@ -35,10 +35,9 @@ OTHERS = (
     "estimica.simulate.fmu",
     "estimica.simulate.modelica",
     "estimica.simulate.points",
-    "estimica.source.rumoca",
+    "estimica.source.flatten",
     "estimica.structure",
     "fmpy",
-    "rumoca",
 )
 
 

@@ -111,7 +111,7 @@ def test_value_that_cannot_be_stored_is_named(store: Store) -> None:
 
 def test_environment_names_versions_time_and_command_line() -> None:
     found = environment(7)
-    for name in ("estimica", "python", "platform", "casadi", "numba", "rumoca", "time"):
+    for name in ("estimica", "python", "platform", "casadi", "numba", "time"):
         assert found[name], name
     assert found["seed"] == 7
     assert found["command_line"] == sys.argv

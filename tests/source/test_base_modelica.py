@@ -24,7 +24,7 @@ FILES = sorted(FOLDER.glob("*.bmo"))
 VARYING = (Variability.CONTINUOUS, Variability.DISCRETE)
 TIMES = np.linspace(0.0, 1.0, 21)
 
-#: the originals of these are refused by rumoca; their solutions are known
+#: the originals of these have solutions that are known
 CLOSED: dict[str, Callable[[Vector], dict[str, Vector]]] = {
     "enumeration_index": lambda t: {f"x[{k}]": np.exp(-k * t) for k in (1, 2, 3)},
     "function_several": lambda t: {

@@ -117,7 +117,7 @@ def test_a_function_that_extends_another_with_values_has_these_defaults(tmp_path
     assert system.by_name["pi"].unit == "1"
 
 
-def test_a_function_of_a_large_library_is_called_by_its_full_name(tmp_path, monkeypatch):
+def test_a_function_of_a_large_library_is_called_by_its_full_name(tmp_path):
     folder = tmp_path / "Large"
     folder.mkdir()
     (folder / "package.mo").write_text("package Large\n  type Ratio = Real;\nend Large;\n")
@@ -125,7 +125,6 @@ def test_a_function_of_a_large_library_is_called_by_its_full_name(tmp_path, monk
         'within Large;\nfunction square "x times itself"\n  input Ratio x; input Real k = 2;\n'
         "  output Real y;\nalgorithm\n  y := k*x^2;\nend square;\n"
     )
-    monkeypatch.setattr("estimica.source.request.SMALL_PACKAGE", 0)
     system = load_flat("Large.square", libraries=[tmp_path], cache=False)
     assert _roles(system) == {"x": "input", "k": "parameter", "y": "output"}
     assert system.name == "Large.square"

@@ -12,11 +12,13 @@ from estimica.source.limits import check_limits, load_limits, resident_bytes
 from estimica.source.load import load_flat
 
 MODEL = "model M\n  Real x(start=1);\nequation\n  der(x) = -x;\nend M;"
-LOOP = (
-    "function f input Real x; output Real y; algorithm y := x; "
-    "for i in 1:100000 loop y := y*0.5 + sin(y); end for; end f;"
-)
-LONG = f"model Long {LOOP} Real x(start=1); equation der(x) = -f(x); end Long;"
+LONG = """
+model Long
+  Real x(start=1);
+equation
+  der(x) = -sum(sin(i*x + j) for i in 1:900, j in 1:900);
+end Long;
+"""
 
 
 @pytest.mark.skipif(resident_bytes(1) == 0, reason="the system does not tell memory")
@@ -33,7 +35,7 @@ def test_a_greedy_model_is_given_up(monkeypatch):
 def test_who_waits_is_told(monkeypatch, capsys):
     monkeypatch.setattr(limits, "_TOLD_AFTER", (0.3, 0.7))
     with pytest.raises(SourceError, match="S005"):
-        load_flat(LONG, cache=False, time_limit=1.0)
+        load_flat(LONG, cache=False, time_limit=4.0)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) in (1, 2)  # one where the machine is busy
     assert lines[0].startswith("loading 'Long': ")

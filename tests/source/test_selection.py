@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import SourceError
-from estimica.source import sought as request
+from estimica.source import request
 from estimica.source.libraries.search import Library
 from estimica.source.load import load_flat
 from estimica.source.syntax.file import parse_file

@@ -7,7 +7,6 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.suggest import did_you_mean
@@ -15,6 +14,12 @@ from estimica.flat import expression as ex
 from estimica.flat.system import Experiment, FlatSystem, Variability
 from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.evaluate.expressions import MISFITS
+from estimica.source.fixed_values import (
+    FixedValue,
+    check_fixed_names,
+    modification,
+    with_elements,
+)
 from estimica.source.flatten.function_model import function_as_model
 from estimica.source.flatten.system import flattened
 from estimica.source.instance.classes import Class
@@ -22,18 +27,14 @@ from estimica.source.instance.modifiers import merged, written
 from estimica.source.instance.world import World
 from estimica.source.libraries.search import library_folders
 from estimica.source.limits import load_limits
-from estimica.source.lookup.table import ClassTable
-from estimica.source.request import FixedValue, check_fixed_names, literal
-from estimica.source.sought import Sought, annotated, parsed, sought
-from estimica.source.syntax import tree
+from estimica.source.request import Request, read_request
+from estimica.source.syntax.contents import experiment_of
 from estimica.source.syntax.file import parse_modification
 
 #: calls of Python in calls: instances in instances, expressions in expressions; a model that is
 #: nested this deeply is refused before (500 brackets, 100 components), and some 20 calls are one
 #: level of either
 _RECURSION = 20_000
-
-_Tree: TypeAlias = "dict[str, _Tree | str]"
 
 
 def load_modelica(
@@ -46,7 +47,7 @@ def load_modelica(
     time_limit: float | None,
 ) -> FlatSystem:
     """The class as scalar variables and equations; the arguments are those of `load_flat`."""
-    request = sought(source, class_name, [Path(p) for p in libraries])
+    request = read_request(source, class_name, [Path(p) for p in libraries])
     fixed = dict(fix or {})
     key = _key(request, fixed, inputs)
     system = read_flat(key) if cache else None
@@ -87,7 +88,7 @@ def _told(name: str) -> Iterator[None]:
         ) from error
 
 
-def _key(request: Sought, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> str:
+def _key(request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> str:
     return key_of(
         request.class_name,
         request.label,
@@ -98,7 +99,7 @@ def _key(request: Sought, fix: Mapping[str, FixedValue], inputs: Sequence[str]) 
 
 
 def _loaded(
-    request: Sought, fix: Mapping[str, FixedValue], inputs: Sequence[str]
+    request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]
 ) -> FlatSystem:
     if not fix:
         return _flattened(request, {}, None, inputs)
@@ -117,13 +118,12 @@ def _loaded(
 
 
 def _flattened(
-    request: Sought,
+    request: Request,
     fix: Mapping[str, FixedValue],
     plain: FlatSystem | None,
     inputs: Sequence[str],
 ) -> FlatSystem:
-    table = ClassTable(request.texts, request.folder_of, parsed)
-    world = World(table, _library_hint)
+    world = World(request.table(), _library_hint)
     cls = _class_of(world, request)
     name = cls.name
     is_function = cls.is_a("function", "operator function")
@@ -131,8 +131,7 @@ def _flattened(
     if is_function:
         cls = function_as_model(cls, inputs)
     if fix:
-        text = f"({', '.join(_modifiers(_as_tree(fix, plain)))})"
-        changes = written(parse_modification(text, "fix"), world.root)
+        changes = written(parse_modification(modification(fix, plain), "fix"), world.root)
         cls = Class(
             cls.definition,
             cls.outer,
@@ -151,7 +150,7 @@ def _flattened(
     return of_function(system) if is_function else system
 
 
-def _class_of(world: World, request: Sought) -> Class:
+def _class_of(world: World, request: Request) -> Class:
     found: Class = world.root
     names = request.class_name.split(".")
     for k, part in enumerate(names):
@@ -184,40 +183,6 @@ def _library_hint(name: str) -> str:
     )
 
 
-def experiment_of(definition: tree.ClassDefinition) -> Experiment:
-    """The experiment annotation of a class, empty where it has none."""
-    said = annotated(definition, "experiment")
-    values: dict[str, float] = {}
-    for argument in said.arguments if said is not None else ():
-        if isinstance(argument, tree.Modifier) and argument.modification.value is not None:
-            number = _number(argument.modification.value)
-            if number is not None:
-                values[argument.path[0]] = number
-    return Experiment(
-        start=values.get("StartTime", 0.0),
-        stop=values.get("StopTime"),
-        tolerance=values.get("Tolerance"),
-        interval=values.get("Interval"),
-    )
-
-
-def _number(node: tree.Expression) -> float | None:
-    """A number as annotations have them: perhaps with a sign, a product or a quotient."""
-    match node:
-        case tree.Number():
-            return node.value
-        case tree.Unary(op="-"):
-            inner = _number(node.operand)
-            return None if inner is None else -inner
-        case tree.Binary():
-            left, right = _number(node.left), _number(node.right)
-            if left is None or right is None:
-                return None
-            op = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow"}.get(node.op)
-            return None if op is None else ex.fold(op, left, right)
-    return None
-
-
 def of_function(system: FlatSystem) -> FlatSystem:
     """The model of a function; what it is not given is not a number until it is tuned."""
     variables = tuple(
@@ -227,50 +192,3 @@ def of_function(system: FlatSystem) -> FlatSystem:
         for v in system.variables
     )
     return dataclasses.replace(system, of_function=True, variables=variables)
-
-
-# --- values that are fixed ----------------------------------------------------------------------
-
-
-def _as_tree(fix: Mapping[str, FixedValue], system: FlatSystem | None) -> _Tree:
-    tree_: _Tree = {}
-    for name, value in fix.items():
-        branch = tree_
-        *path, last = name.split(".")
-        for part in path:
-            inner = branch.setdefault(part, {})
-            if isinstance(inner, str):
-                raise SourceError("S020", f"fix: '{name}' and a part of it are both given a value")
-            branch = inner
-        branch[last] = literal(value, system.by_name.get(name) if system else None)
-    return tree_
-
-
-def _modifiers(branch: _Tree) -> list[str]:
-    return [
-        f"{name} = {inner}" if isinstance(inner, str) else f"{name}({', '.join(_modifiers(inner))})"
-        for name, inner in branch.items()
-    ]
-
-
-def with_elements(system: FlatSystem, elements: Mapping[str, FixedValue]) -> FlatSystem:
-    """Single elements of arrays, which no modifier can reach, take their value here."""
-    if not elements:
-        return system
-    variables = []
-    for variable in system.variables:
-        if variable.name in elements:
-            value = elements[variable.name]
-            if variable.evaluated:
-                raise SourceError(
-                    "S022",
-                    f"fix: '{variable.name}' cannot be set alone, because {variable.evaluated}; "
-                    "set the whole array in the source",
-                )
-            if isinstance(value, str):
-                raise SourceError("S022", f"fix: '{variable.name}' takes a number, not '{value}'")
-            variable = dataclasses.replace(variable, binding=ex.const(float(value)))
-        variables.append(variable)
-    return dataclasses.replace(system, variables=tuple(variables))
-
-

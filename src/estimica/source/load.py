@@ -10,7 +10,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.flat.system import FlatSystem
 from estimica.source.base_modelica.document import base_text
 from estimica.source.limits import load_seconds
-from estimica.source.request import FixedValue
+from estimica.source.fixed_values import FixedValue
 
 
 def load_flat(

@@ -1,73 +1,115 @@
-"""What the user asks for: which text, which class, which libraries, which modifiers."""
+"""What the user asks for: a class, the text or package that holds it, where libraries lie."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias
 
 from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean, did_you_mean_file
-from estimica.flat.system import FlatSystem, Kind, Variability, Variable
-from estimica.source.libraries.package_text import Piece, read_package, read_text
+from estimica.source.libraries.files import read_text
 from estimica.source.libraries.search import (
     Library,
-    class_file,
     enclosing_package,
     find_library,
     library_folders,
-    names_used,
     needed_libraries,
-    package_name,
 )
-from estimica.source.syntax.outline import CLASS_WORDS, Outline, experiment_of, outline
+from estimica.source.lookup.table import ClassTable
+from estimica.source.syntax import tree
+from estimica.source.syntax.contents import classes_of, experiment_of, models_of, parts_of
+from estimica.source.syntax.file import parse_file
 
-#: packages with no more files than this are read as one text
-SMALL_PACKAGE = 300
-#: small, but belonging to the standard library
-_WITH_STANDARD = frozenset({"Complex", "ModelicaServices"})
-#: brackets in brackets: parsers call themselves for each, and their stacks are not endless
-DEPTH = 500
-_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _FILES = (".mo", ".bmo")
 _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+_HEAD_OF_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\.")
+#: the words that begin a class
+CLASS_WORDS = frozenset(
+    ("class", "model", "block", "connector", "record", "type", "package", "function", "operator")
+    + ("partial", "encapsulated", "expandable", "pure", "impure", "within", "final")
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A class to be flattened.
-
-    `document` is handed to the compiler: the text, and small libraries below it (empty where the
-    class is one of a large library); `text` is the one that holds the class.
-    """
+    """A class to be flattened: its full name, and where names are looked for."""
 
     class_name: str
-    document: str
-    text: str
+    texts: tuple[tree.File, ...]
     label: str  # the file's name, or "" for a text
-    libraries: tuple[Library, ...]
-    pieces: tuple[Piece, ...] = ()  # where the parts of a package's text come from
+    packages: tuple[Library, ...]  # those that are known by their place: the user's own
+    extra: tuple[Path, ...]  # more places of libraries
 
-    @property
-    def outlined(self) -> Outline:
-        """The classes of `text`."""
-        return outline(self.text)
+    def folder_of(self, name: str) -> Path | None:
+        """Where the top-level package `name` lies."""
+        for package in self.packages:
+            if package.name == name:
+                return package.root
+        library = find_library(name, self.extra)
+        return library.root if library is not None else None
 
-    @property
-    def local_name(self) -> str:
-        """The class's name within `text`."""
-        prefix = self.outlined.within
-        return self.class_name[len(prefix) + 1 :] if prefix else self.class_name
+    def libraries(self) -> list[Library]:
+        """The libraries that the class may need, its own packages aside."""
+        names: set[str] = set()
+        for text in self.texts:
+            names |= set(_HEAD_OF_NAME.findall(text.source.text))
+        for package in self.packages:
+            names |= package.uses()
+        names.add(self.class_name.partition(".")[0])
+        own = self._own_names()
+        return [x for x in needed_libraries(names, self.extra) if x.name not in own]
+
+    def state(self) -> list[str]:
+        """Changes whenever a text or a file does that the class may depend on."""
+        return [
+            *(text.source.text for text in self.texts),
+            *(package.state() for package in self.packages),
+            *(library.state() for library in self.libraries()),
+        ]
+
+    def table(self) -> ClassTable:
+        """The classes by name."""
+        return ClassTable(self.texts, self.folder_of, parsed)
+
+    def definition(self) -> tree.ClassDefinition | None:
+        """The class itself, as it is written; None where there is none."""
+        table = self.table()
+        first, *rest = parts_of(self.class_name)
+        found = table.top(first)
+        for part in rest:
+            if found is None:
+                return None
+            inner = found.body.classes if found.body is not None else ()
+            written = next((c for c in inner if c.name == part), None)
+            found = written if written is not None else table.stored(found, part)
+        return found
+
+    def _own_names(self) -> set[str]:
+        return {p.name for p in self.packages} | {c.name for t in self.texts for c in t.classes}
+
+
+@lru_cache(maxsize=2000)
+def _parsed(path: Path, size: int, changed: int) -> tree.File:
+    return parse_file(tree.Source(read_text(path), str(path)))
+
+
+def parsed(path: Path) -> tree.File:
+    """The syntax tree of a file, read once while it does not change."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise SourceError("S009", f"cannot read '{path}': {error.strerror}") from None
+    return _parsed(path, status.st_size, status.st_mtime_ns)
 
 
 def read_request(source: str | Path, class_name: str | None, extra: Sequence[Path]) -> Request:
-    """Find out what `source` is (a text, a file, a package's folder, a class) and read it."""
+    """Find out what `source` is: a text, a file, a package's folder, or a class of a library."""
     if isinstance(source, str) and is_text(source):
-        return _of_text(source, "", class_name, extra)
+        return _of_text(parse_file(tree.Source(source)), "", class_name, extra)
     path = Path(source)
     if os.path.isdir(path) or (path.name == "package.mo" and os.path.isfile(path)):
         return _of_package(path if os.path.isdir(path) else path.parent, class_name, extra)
@@ -89,37 +131,26 @@ def is_text(source: str) -> bool:
     return len(words) > 2 and any(w in CLASS_WORDS for w in words[:3])
 
 
-def _of_text(text: str, label: str, class_name: str | None, extra: Sequence[Path]) -> Request:
-    outlined = outline(text)
-    _require_shallow(outlined, text, label)
-    name = _chosen(outlined, class_name, label or "the text")
-    own = {c.name.partition(".")[0] for c in outlined.classes}
-    libraries = needed_libraries(names_used([text]) - own, extra)
-    document, pieces, roots = _joined(text, (), libraries)
-    return Request(name, document, text, label, roots, pieces)
-
-
-def _require_shallow(outlined: Outline, text: str, label: str) -> None:
-    depth = 0
-    for token in outlined.tokens:
-        depth += (token.text in _OPENING) - (token.text in _CLOSING)
-        if depth > DEPTH:
-            line = text.count("\n", 0, token.start) + 1
-            raise SourceError(
-                "S045",
-                f"{label or 'text'}, line {line}: brackets are nested more than {DEPTH} deep; "
-                "divide the expression",
-            )
+def _of_text(
+    file: tree.File, label: str, class_name: str | None, extra: Sequence[Path]
+) -> Request:
+    name = _chosen(file, class_name, label or "the text")
+    return Request(name, (file,), label, (), tuple(extra))
 
 
 def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Request:
-    text = read_text(path)
     package = enclosing_package(path)
-    outlined = outline(text)
-    if package is None or not outlined.within:
-        return _of_text(text, str(path), class_name, extra)
-    name = f"{outlined.within}.{_chosen(outlined, class_name, str(path))}"
-    return _in_package(package, name, extra)
+    file = parsed(path) if path.is_file() else parse_file(tree.Source(read_text(path), str(path)))
+    if package is None or not file.within:
+        return _of_text(file, str(path), class_name, extra)
+    name = f"{'.'.join(file.within)}.{_chosen(file, class_name, str(path))}"
+    return Request(name, (), str(path), (_library(package),), tuple(extra))
+
+
+def _library(root: Path) -> Library:
+    main = root / "package.mo" if root.is_dir() else root
+    classes = parsed(main).classes
+    return Library(classes[0].name if classes else root.stem, root)
 
 
 def _of_package(folder: Path, class_name: str | None, extra: Sequence[Path]) -> Request:
@@ -130,58 +161,28 @@ def _of_package(folder: Path, class_name: str | None, extra: Sequence[Path]) -> 
         raise SourceError(
             "S001", f"{folder} is not a Modelica package: there is no package.mo{hint}"
         )
-    name = package_name(top)
+    library = _library(top)
+    name = library.name
     for part in folder.resolve().relative_to(top.resolve()).parts:
         name += f".{part}"
     if class_name is None:
-        models = [m for f in sorted(folder.rglob("*.mo")) for m in _full_models(read_text(f))]
+        models = [m for f in sorted(folder.rglob("*.mo")) for m in _full_models(parsed(f))]
         if len(models) != 1:
             listed = ", ".join(models[:8]) + (", …" if len(models) > 8 else "")
             raise SourceError(
                 "S002", f"{folder}: say which class to load; the package has {listed or 'no model'}"
             )
         name = models[0]
-    elif class_name.partition(".")[0] == name.partition(".")[0]:
+    elif class_name.partition(".")[0] == library.name:
         name = class_name
     else:
         name = f"{name}.{class_name}"
-    return _in_package(top, name, extra)
+    return Request(name, (), str(folder), (library,), tuple(extra))
 
 
-def _full_models(text: str) -> list[str]:
-    outlined = outline(text)
-    prefix = f"{outlined.within}." if outlined.within else ""
-    return [prefix + m for m in outlined.models()]
-
-
-def _in_package(top: Path, name: str, extra: Sequence[Path]) -> Request:
-    own = Library(package_name(top), top)
-    package = read_package(top)
-    used = names_used([package.text]) | own.uses()
-    libraries = needed_libraries(used - {own.name}, extra)
-    outlined = outline(package.text)
-    if outlined.find(name) is None:
-        known = [c.name for c in outlined.classes]
-        raise SourceError("S002", f"no class '{name}' in {top}{did_you_mean(name, known)}")
-    document, pieces, roots = _joined(package.text, package.pieces, libraries)
-    return Request(name, document, package.text, str(class_file(own, name)), roots, pieces)
-
-
-def _joined(
-    text: str, pieces: tuple[Piece, ...], libraries: Sequence[Library]
-) -> tuple[str, tuple[Piece, ...], tuple[Library, ...]]:
-    """`text` with small libraries written below it; the others are left to the compiler."""
-    roots = []
-    for library in libraries:
-        if library.name in _WITH_STANDARD or library.has_more_than(SMALL_PACKAGE):
-            roots.append(library)
-            continue
-        package = read_package(library.root)
-        start = len(text) + 1
-        text += "\n" + package.text
-        moved = (dataclasses.replace(p, start=p.start + start) for p in package.pieces)
-        pieces = (*pieces, *moved)
-    return text, pieces, tuple(roots)
+def _full_models(file: tree.File) -> list[str]:
+    prefix = ".".join(file.within)
+    return [f"{prefix}.{m}" if prefix else m for m in models_of(file)]
 
 
 def _of_library(name: str, extra: Sequence[Path]) -> Request:
@@ -194,52 +195,21 @@ def _of_library(name: str, extra: Sequence[Path]) -> Request:
             f"'{name}' is neither a file nor a class of a library: no library '{top}' in the "
             f"library folders ({folders})",
         )
-    if os.path.isdir(library.root) and not library.has_more_than(SMALL_PACKAGE):
-        return _in_package(library.root, name, extra)
-    if not os.path.isdir(library.root):
-        return _of_text(read_text(library.root), str(library.root), name, extra)
-    return _of_class(library, name, tuple(needed_libraries([top], extra)))
+    return Request(name, (), str(library.root), (library,), tuple(extra))
 
 
-def _of_class(library: Library, name: str, libraries: tuple[Library, ...]) -> Request:
-    path = class_file(library, name)
-    assert path is not None
-    return Request(name, "", read_text(path), str(path), libraries)
+# --- which class of a text ----------------------------------------------------------------------
 
 
-def check_class(request: Request) -> None:
-    """Raise where the text of a library has no such class."""
-    prefix = f"{request.outlined.within}." if request.outlined.within else ""
-    name = request.class_name
-    if name.startswith(prefix) and request.outlined.find(name[len(prefix) :]) is not None:
-        return
-    known = [prefix + c.name for c in request.outlined.classes]
-    known += [
-        f"{name.rpartition('.')[0]}.{p.stem}" for p in Path(request.label).parent.glob("*.mo")
-    ]
-    raise SourceError("S002", f"no class '{name}' in {request.label}{did_you_mean(name, known)}")
-
-
-def _only_model(outlined: Outline, package: str, where: str) -> str:
-    """The one model of a package that is meant to be run, or an error that lists them."""
-    inner = outlined.models()
-    meant = [n for n in inner if experiment_of(outlined, n).stop is not None] or inner
-    if len(meant) > 1:
-        listed = ", ".join(meant[:8]) + (", …" if len(meant) > 8 else "")
-        raise SourceError("S002", f"{where} holds several models; name one of {listed}")
-    return meant[0] if meant else package
-
-
-def _chosen(outlined: Outline, class_name: str | None, where: str) -> str:
-    top = [c for c in outlined.classes if "." not in c.name]
-    if not top:  # there may be inner classes of one that does not end
+def _chosen(file: tree.File, class_name: str | None, where: str) -> str:
+    if not file.classes:
         raise SourceError(
             "S004", f"{where} holds no complete Modelica class; check its 'end …;' lines"
         )
-    names = [c.name for c in outlined.classes]
     if class_name is None:
-        models = [c.name for c in top if c.word in ("model", "block", "class")]
-        return models[-1] if models else _only_model(outlined, top[-1].name, where)
+        models = [c.name for c in file.classes if c.word in ("model", "block", "class")]
+        return models[-1] if models else _only_model(file, file.classes[-1].name, where)
+    names = [name for name, _ in classes_of(file)]
     if class_name in names:
         return class_name
     inside = [n for n in names if n.endswith(f".{class_name}")]
@@ -250,67 +220,12 @@ def _chosen(outlined: Outline, class_name: str | None, where: str) -> str:
     )
 
 
-FixedValue: TypeAlias = float | bool | int | str
-_Tree: TypeAlias = "dict[str, _Tree | str]"
-
-WRAPPER = "EstimicaModified"
-
-
-def wrapper_text(
-    class_name: str, fix: Mapping[str, FixedValue], system: FlatSystem | None, more: str = ""
-) -> str:
-    """A class that extends `class_name` with the modifiers `fix`; `system` is the class as it is.
-
-    `more` goes into the class as it stands.
-    """
-    tree: _Tree = {}
-    for name, value in fix.items():
-        branch = tree
-        *path, last = name.split(".")
-        for part in path:
-            inner = branch.setdefault(part, {})
-            if isinstance(inner, str):
-                raise SourceError("S020", f"fix: '{name}' and a part of it are both given a value")
-            branch = inner
-        branch[last] = literal(value, system.by_name.get(name) if system else None)
-    extends = f"extends {class_name}{_modification(tree)};"
-    return f"model {WRAPPER}\n  {extends}\n{more}end {WRAPPER};\n"
-
-
-def check_fixed_names(fix: Mapping[str, FixedValue], system: FlatSystem) -> None:
-    """Raise for names that are not parameters of `system`, or that may not be changed."""
-    problems = []
-    parameters = [v.name for v in system.variables if v.variability is Variability.PARAMETER]
-    whole = {name.partition("[")[0] for name in parameters}
-    for name in fix:
-        variable = system.by_name.get(name)
-        if variable is None and name not in whole:
-            if name.endswith(".start") and name[:-6] in system.by_name:
-                continue
-            problems.append(f"no parameter '{name}'{did_you_mean(name, [*whole, *parameters])}")
-        elif variable is not None and variable.variability is not Variability.PARAMETER:
-            problems.append(f"'{name}' is not a parameter but {variable.variability.value}")
-        elif variable is not None and variable.final:
-            problems.append(f"parameter '{name}' is final; it cannot be changed")
-    if problems:
-        raise SourceError("S021", f"fix, class {system.name}: " + "; ".join(problems))
-
-
-def literal(value: FixedValue, variable: Variable | None) -> str:
-    """`value` in Modelica, as the kind of `variable` needs it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        if variable is not None and variable.kind is Kind.ENUMERATION:
-            return value
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    return repr(value)
-
-
-def _modification(tree: _Tree) -> str:
-    parts = [
-        f"{name} = {inner}" if isinstance(inner, str) else f"{name}{_modification(inner)}"
-        for name, inner in tree.items()
-    ]
-    return f"({', '.join(parts)})" if parts else ""
+def _only_model(file: tree.File, package: str, where: str) -> str:
+    """The one model of a package that is meant to be run, or an error that lists them."""
+    inner = models_of(file)
+    by_name = dict(classes_of(file))
+    meant = [n for n in inner if experiment_of(by_name[n]).stop is not None] or inner
+    if len(meant) > 1:
+        listed = ", ".join(meant[:8]) + (", …" if len(meant) > 8 else "")
+        raise SourceError("S002", f"{where} holds several models; name one of {listed}")
+    return meant[0] if meant else package

@@ -26,7 +26,7 @@ from estimica.simulate.formula import FormulaModel
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.modelica.operating_points import PointModel
 from estimica.source.formula import parse_formula
-from estimica.source.request import FixedValue, literal
+from estimica.source.fixed_values import FixedValue, literal
 from estimica.study.case import Case
 from estimica.study.record.samples import Record
 

@@ -25,7 +25,7 @@ from estimica.study.case import Case
 from estimica.study.record.samples import data_of
 from estimica.study.study import Study
 
-PACKAGES = ("estimica", "casadi", "numba", "llvmlite", "rumoca", "numpy", "scipy")
+PACKAGES = ("estimica", "casadi", "numba", "llvmlite", "numpy", "scipy")
 
 
 def environment(seed: int | None = None) -> dict[str, object]:

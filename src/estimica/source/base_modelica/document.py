@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from estimica.source.libraries.package_text import read_text
+from estimica.source.libraries.files import read_text
 
 Node = dict[str, Any]
 #: identifiers of a reference, each with its subscripts

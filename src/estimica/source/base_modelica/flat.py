@@ -33,7 +33,7 @@ from estimica.source.base_modelica.variables import (
 from estimica.source.decode.sections import FlatSections, add_section
 from estimica.source.interpreter.expressions import Interpreter
 from estimica.source.interpreter.values import MOST_ELEMENTS, Value, ValueMismatch, is_array
-from estimica.source.request import FixedValue
+from estimica.source.fixed_values import FixedValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from estimica.source.decode.origins import SourceFiles
 from estimica.source.decode.system import decode
 from estimica.source.interpreter.expressions import MISFIT, MISFITS
 from estimica.source.interpreter.values import ValueMismatch
-from estimica.source.request import FixedValue, check_fixed_names
+from estimica.source.fixed_values import FixedValue, check_fixed_names
 
 _BUILT_IN = "OpenModelica has built its value into the equations"
 _UNUSED = "no equation uses it; OpenModelica may have built its value in"

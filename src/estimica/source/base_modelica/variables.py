@@ -7,7 +7,7 @@ from typing import Any
 
 from estimica.source.base_modelica.document import Class, Component, Document, Modification, Node
 from estimica.source.base_modelica.types import Type, Types
-from estimica.source.request import FixedValue
+from estimica.source.fixed_values import FixedValue
 
 _STATE_SELECTS = ("never", "avoid", "default", "prefer", "always")
 

@@ -5,17 +5,29 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from estimica.flat.system import Origin
-from estimica.source.libraries.package_text import Piece, library_text, read_text
+from estimica.source.libraries.files import library_text, read_text
 from estimica.source.syntax.nodes import USER_DOCUMENT
 
 #: the one document that the compiler is given; the same name again replaces it
 DOCUMENT = "input.mo"
 _LONGEST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Characters of the whole text from `start` on stand in `path` from `offset` on."""
+
+    start: int
+    length: int
+    path: Path
+    offset: int
+
 
 
 class SourceFiles:

@@ -30,7 +30,8 @@ class Parts:
     leaves: list[Component] = field(default_factory=list)
     objects: list[Component] = field(default_factory=list)  # external objects
     sections: list[PlacedSection] = field(default_factory=list)
-    instances: list[Component] = field(default_factory=list)  # all with members, elements one by one
+    instances: list[Component] = field(default_factory=list)  # those with members, one by one
+    checked: set[tree.ClassDefinition] = field(default_factory=set)  # whose modifiers were looked at
 
 
 def parts_of(model: Component) -> Parts:
@@ -67,6 +68,9 @@ def _enter(instance: Component, parts: Parts) -> None:
         visit(child, parts)
     seen: set[tree.ClassDefinition] = set()
     for ancestor in cls.ancestors():
+        if ancestor.definition not in parts.checked:
+            parts.checked.add(ancestor.definition)
+            _check_inherited(ancestor)
         body = ancestor.body
         if body is None or ancestor.definition in seen:
             continue
@@ -107,6 +111,26 @@ def _check_members(cls: Class) -> None:
             f"class {cls.name} has no '{name}' that could be modified"
             f"{did_you_mean(name, cls.member_names())}",
         )
+
+
+def _check_inherited(ancestor: Class) -> None:
+    """Every modifier of an extends clause or short class must be of something that is there."""
+    for base, modification in ancestor.written_of_bases():
+        if modification is None or base.leaf() is not None:
+            continue
+        for argument in modification.arguments:
+            if isinstance(argument, tree.Break):
+                continue
+            modifies = isinstance(argument, tree.Modifier)
+            name = argument.path[0] if modifies else argument.element.name
+            if base.find(name) is None:
+                raise error_at(
+                    "S222",
+                    ancestor,
+                    argument.at,
+                    f"class {base.name} has no '{name}' that could be modified"
+                    f"{did_you_mean(name, base.member_names())}",
+                )
 
 
 def _check_attributes(component: Component) -> None:

@@ -244,6 +244,18 @@ class Class:
             inner = written(clause.modification, self)
             self._bases.append(self._base(target, inner))
 
+    def written_of_bases(self) -> Iterator[tuple[Class, tree.Modification | None]]:
+        """Each of its bases with the modifiers that are written beside it."""
+        bases = self.bases
+        if self.definition.short is not None:
+            yield bases[0], self.definition.short.modification
+            return
+        if self.extended is not None:
+            yield bases[0], self.definition.modification
+            bases = bases[1:]
+        for base, clause in zip(bases, self.body.extends if self.body else (), strict=True):
+            yield base, clause.modification
+
     def _check_circle(self, target: Class, clause: tree.Extends) -> None:
         if target.definition is self.definition and self.extended is None:
             raise error_at(

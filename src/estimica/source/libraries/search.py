@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from estimica.source.libraries.package_text import library_text
-from estimica.source.syntax.outline import head_names, outline
+from estimica.base.errors import SourceError
+from estimica.source.libraries.files import library_text
+from estimica.source.syntax.file import parse_file
+from estimica.source.syntax.tree import Source
 
 _USES = re.compile(r"\buses\s*\(((?:[^()]|\([^()]*\))*)\)")
 _VERSIONED = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z_0-9]*)(?: (?P<version>[0-9][^/]*))?$")
@@ -111,24 +113,6 @@ def needed_libraries(names: Iterable[str], extra: Sequence[Path] = ()) -> list[L
     return [libraries[n] for n in sorted(libraries)]
 
 
-def class_file(library: Library, name: str) -> Path | None:
-    """The file of `library` that defines the class of that full name."""
-    parts = name.split(".")
-    if parts[0] != library.name:
-        return None
-    if not library.root.is_dir():
-        return library.root
-    folder = library.root
-    for part in parts[1:]:
-        if (folder / part / "package.mo").is_file():
-            folder = folder / part
-        elif (folder / f"{part}.mo").is_file():
-            return folder / f"{part}.mo"
-        else:
-            break
-    return folder / "package.mo"
-
-
 def enclosing_package(path: Path) -> Path | None:
     """The folder of the outermost package that the file or folder `path` belongs to."""
     folder = path if path.is_dir() else path.parent
@@ -141,13 +125,11 @@ def enclosing_package(path: Path) -> Path | None:
 def package_name(root: Path) -> str:
     """The name of the package in a folder or file."""
     main = root / "package.mo" if root.is_dir() else root
-    classes = outline(library_text(main)).classes
+    try:
+        classes = parse_file(Source(library_text(main), str(main))).classes
+    except SourceError:
+        return root.stem  # told where the package is read
     return classes[0].name if classes else root.stem
-
-
-def names_used(texts: Iterable[str]) -> set[str]:
-    """First parts of dotted names in `texts`."""
-    return {name for text in texts for name in head_names(outline(text))}
 
 
 def libraries_given(path: Path) -> list[Library]:

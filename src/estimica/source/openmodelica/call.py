@@ -20,23 +20,11 @@ from estimica.base.errors import SourceError
 from estimica.flat.system import FlatSystem
 from estimica.source.base_modelica.load import base_modelica_system
 from estimica.source.cache import fingerprint, key_of, read_flat, write_flat
-from estimica.source.libraries.search import (
-    Library,
-    enclosing_package,
-    libraries_given,
-    names_used,
-    needed_libraries,
-)
+from estimica.source.fixed_values import WRAPPER, FixedValue, check_fixed_names, wrapper_text
+from estimica.source.libraries.search import Library, enclosing_package, libraries_given
 from estimica.source.openmodelica.files import own_root, read_files
-from estimica.source.request import (
-    WRAPPER,
-    FixedValue,
-    Request,
-    check_fixed_names,
-    read_request,
-    wrapper_text,
-)
-from estimica.source.syntax.outline import experiment_of
+from estimica.source.request import Request, read_request
+from estimica.source.syntax.contents import experiment_of
 
 _COMPILER = "omc"
 _HEADER = "//! base"
@@ -113,10 +101,9 @@ class _Run:
             "openmodelica",
             fingerprint([self.compiler]),
             request.class_name,
-            request.document or request.text,
             request.label,
             sorted((k, type(v).__name__, v) for k, v in fix.items()),
-            [library.state() for library in self._libraries()],
+            request.state(),
         )
         system = read_flat(key) if cache else None
         if system is None:
@@ -129,8 +116,8 @@ class _Run:
         request = self.request
         text = self._text(fix, plain)
         system = base_modelica_system(text, f"{request.class_name}.bmo")
-        definition = request.outlined.find(request.local_name)
-        suggested = experiment_of(request.outlined, request.local_name)
+        definition = request.definition()
+        suggested = experiment_of(definition) if definition is not None else system.experiment
         return dataclasses.replace(
             system,
             name=request.class_name,
@@ -196,14 +183,14 @@ class _Run:
         """The class to be flattened, and what the compiler is to read for it."""
         files: list[Path | str] = []
         model = self.request.class_name
-        if fix or (self.file is None and not self.request.document):
+        if fix or (self.file is None and not self.request.texts):
             (folder / f"{WRAPPER}.mo").write_text(wrapper_text(model, fix, plain), encoding="utf-8")
             files, model = [folder / f"{WRAPPER}.mo"], WRAPPER
         if self.file is not None:
             files.append(_main_file(copies[own_root(self.file)]))
-        elif self.request.document:
+        elif self.request.texts:
             path = folder / "text.mo"
-            path.write_text(self.request.text, encoding="utf-8")
+            path.write_text(self.request.texts[0].source.text, encoding="utf-8")
             if not self.request.label:  # else a library of this machine
                 require_agreed(read_files(path).listed())
             files.append(path)
@@ -211,13 +198,9 @@ class _Run:
         return model, [str(f) for f in dict.fromkeys(files)]
 
     def _libraries(self) -> Sequence[Library]:
-        """All libraries that the text needs, small ones too, which `document` holds already."""
-        request = self.request
-        if not request.document:
-            return request.libraries
-        own = {c.name.partition(".")[0] for c in request.outlined.classes}
-        own.add(request.class_name.partition(".")[0])
-        return needed_libraries(names_used([request.text]) - own, self.given)
+        """All libraries that the compiler must read besides the file of the class."""
+        own = [] if self.file is not None else self.request.packages
+        return [*own, *self.request.libraries()]
 
     def _named(self, library: Library, copies: Mapping[Path, Path]) -> Path | str:
         """A library by its name where the compiler knows it itself, else by its file."""

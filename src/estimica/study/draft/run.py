@@ -16,7 +16,9 @@ from estimica.base.quantities import Quantity
 from estimica.base.view import name_with_unit
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
-from estimica.source.syntax.outline import outline
+from estimica.source.syntax.contents import models_of
+from estimica.source.syntax.file import parse_file
+from estimica.source.syntax.tree import Source
 from estimica.study.case import Case
 from estimica.study.check.effects import NO_EFFECT, check_effects
 from estimica.study.check.names import known_names
@@ -116,7 +118,7 @@ def require_one_class(source: str) -> None:
     path = Path(source)
     if not os.path.isfile(path):
         return
-    models = outline(read_text(path, errors="replace")).models()
+    models = models_of(parse_file(Source(read_text(path, errors="replace"), str(path))))
     if len(models) > 1:
         raise StudyError(
             "Q016",

@@ -242,7 +242,7 @@ def about(run: StoredRun) -> Table:
     line = run.environment.get("command_line")
     if isinstance(line, list):
         rows.append(("command line", " ".join(map(str, line))))
-    versions = ("estimica", "python", "casadi", "numba", "rumoca")
+    versions = ("estimica", "python", "casadi", "numba")
     known = [f"{n} {run.environment[n]}" for n in versions if run.environment.get(n)]
     rows.append(("made with", ", ".join(known)))
     cells = tuple((name, printed(value)) for name, value in rows)

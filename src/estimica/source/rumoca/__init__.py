@@ -1,1 +1,0 @@
-"""The compiler that is called today, and all that makes up for what it refuses."""
