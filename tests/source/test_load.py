@@ -208,11 +208,26 @@ end M;
             "text:4:13: nothing is called 'y'",
         ),
         ("model M\n  Foo f;\nend M;", "text:2:3: there is no class 'Foo'"),
-        ("model M\n  Real x;\nequation\n  der(x) = g(x);\nend M;", "text:4:12: nothing is called 'g'"),
-        ("model M\n  Real x(begin=1);\nequation\n  x = 1;\nend M;", "text:2:10: 'x' is a Real, which has no attribute 'begin'"),
-        ("model M\n  Real x[2];\nequation\n  x = {1, 2, 3};\nend M;", r"line 4\): the sides have the sizes \(2,\) and \(3,\)"),
-        ("model M\n  Real x;\nequation\n  x = 1;\n", "text:1:1: expected 'end M;' for this 'model', found the end of the text"),
-        ("model M\n  Modelica.Nope x;\nend M;", "text:2:3: there is no class 'Modelica.Nope': it is of a library that was not found .* set MODELICAPATH"),
+        (
+            "model M\n  Real x;\nequation\n  der(x) = g(x);\nend M;",
+            "text:4:12: nothing is called 'g'",
+        ),
+        (
+            "model M\n  Real x(begin=1);\nequation\n  x = 1;\nend M;",
+            "text:2:10: 'x' is a Real, which has no attribute 'begin'",
+        ),
+        (
+            "model M\n  Real x[2];\nequation\n  x = {1, 2, 3};\nend M;",
+            r"line 4\): the sides have the sizes \(2,\) and \(3,\)",
+        ),
+        (
+            "model M\n  Real x;\nequation\n  x = 1;\n",
+            "text:1:1: expected 'end M;' for this 'model', found the end of the text",
+        ),
+        (
+            "model M\n  Modelica.Nope x;\nend M;",
+            "text:2:3: there is no class 'Modelica.Nope': it is of a library that was not found .* set MODELICAPATH",
+        ),
     ],
 )
 def test_errors_name_the_place(source: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from estimica.base.errors import EstimicaError, ModelError, SourceError
 from estimica.simulate.linear.constructors import model_in_s
-from estimica.source.formula import parse_formula
 from estimica.source.flatten import variables
+from estimica.source.formula import parse_formula
 from estimica.source.load import load_flat
 
 MODEL = "model M\n  {}\n  Real x(start=1);\nequation\n  der(x) = -x;\n{}end M;"
@@ -59,7 +59,9 @@ def test_a_model_beyond_the_limits_is_told(what: str) -> None:
 
 def test_the_variables_of_all_arrays_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variables, "MOST_SCALARS", 20)
-    with pytest.raises(EstimicaError, match=r"U004: .* 10 elements, the model 2. variables or more"):
+    with pytest.raises(
+        EstimicaError, match=r"U004: .* 10 elements, the model 2. variables or more"
+    ):
         load_flat(_model("Real y[10] = zeros(10); Real z[10] = zeros(10);"), cache=False)
 
 

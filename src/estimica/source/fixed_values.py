@@ -18,9 +18,7 @@ _Tree: TypeAlias = "dict[str, _Tree | str]"
 WRAPPER = "EstimicaModified"
 
 
-def wrapper_text(
-    class_name: str, fix: Mapping[str, FixedValue], system: FlatSystem | None
-) -> str:
+def wrapper_text(class_name: str, fix: Mapping[str, FixedValue], system: FlatSystem | None) -> str:
     """A class that extends `class_name` with the values `fix`; `system` is the class as it is."""
     return f"model {WRAPPER}\n  extends {class_name}{modification(fix, system)};\nend {WRAPPER};\n"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
-from estimica.flat.system import Experiment, FlatSystem, Variability
+from estimica.flat.system import FlatSystem, Variability
 from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.evaluate.expressions import MISFITS
 from estimica.source.fixed_values import (
@@ -98,9 +98,7 @@ def _key(request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str])
     )
 
 
-def _loaded(
-    request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]
-) -> FlatSystem:
+def _loaded(request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> FlatSystem:
     if not fix:
         return _flattened(request, {}, None, inputs)
     try:

@@ -9,8 +9,8 @@ from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean
 from estimica.flat.system import FlatSystem
 from estimica.source.base_modelica.document import base_text
-from estimica.source.limits import load_seconds
 from estimica.source.fixed_values import FixedValue
+from estimica.source.limits import load_seconds
 
 
 def load_flat(

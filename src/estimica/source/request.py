@@ -131,9 +131,7 @@ def is_text(source: str) -> bool:
     return len(words) > 2 and any(w in CLASS_WORDS for w in words[:3])
 
 
-def _of_text(
-    file: tree.File, label: str, class_name: str | None, extra: Sequence[Path]
-) -> Request:
+def _of_text(file: tree.File, label: str, class_name: str | None, extra: Sequence[Path]) -> Request:
     name = _chosen(file, class_name, label or "the text")
     return Request(name, (file,), label, (), tuple(extra))
 

@@ -25,8 +25,8 @@ from estimica.flat.modelica_text import identifier, write_expression
 from estimica.simulate.formula import FormulaModel
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.modelica.operating_points import PointModel
-from estimica.source.formula import parse_formula
 from estimica.source.fixed_values import FixedValue, literal
+from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.record.samples import Record
 

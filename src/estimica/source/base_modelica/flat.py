@@ -31,9 +31,9 @@ from estimica.source.base_modelica.variables import (
     qualified_node,
 )
 from estimica.source.decode.sections import FlatSections, add_section
+from estimica.source.fixed_values import FixedValue
 from estimica.source.interpreter.expressions import Interpreter
 from estimica.source.interpreter.values import MOST_ELEMENTS, Value, ValueMismatch, is_array
-from estimica.source.fixed_values import FixedValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

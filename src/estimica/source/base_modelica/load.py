@@ -16,9 +16,9 @@ from estimica.source.base_modelica.parser import parse
 from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.decode.origins import SourceFiles
 from estimica.source.decode.system import decode
+from estimica.source.fixed_values import FixedValue, check_fixed_names
 from estimica.source.interpreter.expressions import MISFIT, MISFITS
 from estimica.source.interpreter.values import ValueMismatch
-from estimica.source.fixed_values import FixedValue, check_fixed_names
 
 _BUILT_IN = "OpenModelica has built its value into the equations"
 _UNUSED = "no equation uses it; OpenModelica may have built its value in"

@@ -25,7 +25,6 @@ class Ends(Protocol):
         """A subscript, counted from 1."""
 
 
-
 @dataclass(slots=True, eq=False)
 class Joined:
     """A connect equation before its ends are known: a bus may still lack the member."""
@@ -116,9 +115,13 @@ def grow(joined: Sequence[Joined]) -> list[Component]:
                 if connection.missing(other) is not None:
                     waiting = connection
                     continue
-                added += _add(lacking, connection.names.ends(other, connection.scope, connection.frame))
+                added += _add(
+                    lacking, connection.names.ends(other, connection.scope, connection.frame)
+                )
                 changed = True
-            if connection.missing(connection.node.left) or connection.missing(connection.node.right):
+            if connection.missing(connection.node.left) or connection.missing(
+                connection.node.right
+            ):
                 continue
             changed = _share(connection, added) or changed
         if not changed and waiting is not None:
@@ -142,14 +145,12 @@ def _add(lacking: Missing, ends: list[End]) -> list[Component]:
     if lacking.grows:
         numbers = lacking.joined._numbers(part)
         member = lacking.bus
-        member._dims = tuple(
-            max(n, i + 1) for n, i in zip(member.dims, numbers, strict=True)
-        )
+        member._dims = tuple(max(n, i + 1) for n, i in zip(member.dims, numbers, strict=True))
         return []
     dims: tuple[int, ...] = ()
     if part.subscripts:
         dims = tuple(i + 1 for i in lacking.joined._numbers(part))
-    elif len(ends) > 1 or peer.dims and not ends[0].position:
+    elif len(ends) > 1 or (peer.dims and not ends[0].position):
         dims = (len(ends),)
     return [_member(lacking.bus, part.name, peer, dims)]
 
@@ -166,9 +167,7 @@ def _member(bus: Component, name: str, peer: Component, dims: tuple[int, ...]) -
     )
     values = (peer.modifiers, peer.default) if peer.leaf is None else (NONE, NONE)
     owner = bus.class_
-    member = Member(
-        owner, declaration, declaration, peer.scope, values[0], values[1], bus.world
-    )
+    member = Member(owner, declaration, declaration, peer.scope, values[0], values[1], bus.world)
     member._type = peer.type
     member._dims = dims
     member._present = True

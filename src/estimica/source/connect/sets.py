@@ -191,9 +191,7 @@ def flow_equations(sets: ConnectionSets, flows: Iterable[End]) -> list[Equation]
     return equations
 
 
-def _mismatch(
-    connection: Connection, left: End, right: End, lacking: str = ""
-) -> Exception:
+def _mismatch(connection: Connection, left: End, right: End, lacking: str = "") -> Exception:
     reason = (
         f"'{right.name}' has no '{lacking}'" if lacking else "they are of different kinds or sizes"
     )

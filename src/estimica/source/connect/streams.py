@@ -78,9 +78,7 @@ class Streams:
                     others = [j for j in joints if j != joint]
                     origin = self._sets.origins[joint.end]
                     place = Origin("", origin.component, "stream", origin.file, origin.line)
-                    equations.append(
-                        Equation(ex.name(joint.end.name), self._mixed(others), place)
-                    )
+                    equations.append(Equation(ex.name(joint.end.name), self._mixed(others), place))
         return equations
 
 

@@ -29,7 +29,6 @@ class Piece:
     offset: int
 
 
-
 class SourceFiles:
     """The texts that spans point into, by the compiler's number for each.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, Origin
-from estimica.source.connect.ends import End, is_connector, is_outside, scalars_of
+from estimica.source.connect.ends import is_connector, is_outside, scalars_of
 from estimica.source.connect.expandable import Joined, grow
 from estimica.source.connect.graph import ConnectionGraph, SpanningTrees, spanning_trees
 from estimica.source.connect.sets import (

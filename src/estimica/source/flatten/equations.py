@@ -78,9 +78,7 @@ class _Reading:
             case _:
                 raise ValueMismatch("a statement in an equation section; write '=' instead of ':='")
 
-    def _equality(
-        self, node: tree.Equality, frame: Frame, origin: Origin
-    ) -> Iterator[Equation]:
+    def _equality(self, node: tree.Equality, frame: Frame, origin: Origin) -> Iterator[Equation]:
         lhs = self.evaluator.value(node.left, self.scope, frame)
         rhs = self.evaluator.value(node.right, self.scope, frame)
         for left, right in sides(lhs, rhs):
@@ -130,9 +128,7 @@ class _Reading:
             return self._under(guards[1:], body, frame)
 
 
-def joined(
-    branches: list[tuple[Expression, list[Equation]]], origin: Origin
-) -> Iterator[Equation]:
+def joined(branches: list[tuple[Expression, list[Equation]]], origin: Origin) -> Iterator[Equation]:
     """The equations of an if-equation: in the place of each one that makes the choice."""
     if len(branches) == 1:
         yield from branches[0][1]

@@ -75,9 +75,9 @@ class FunctionReader:
         for component in cls.components():
             parameter = self.parameter(component, seen)
             causality = component.causality
-            (inputs if causality == "input" else outputs if causality == "output" else local).append(
-                parameter
-            )
+            (
+                inputs if causality == "input" else outputs if causality == "output" else local
+            ).append(parameter)
         body: tuple[tree.Equation, ...] = ()
         external = None
         scope = cls

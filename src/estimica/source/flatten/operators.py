@@ -42,8 +42,7 @@ def _fits(function: Function, operands: Sequence[Value], *, exactly: bool) -> bo
     if not len(needed) <= len(operands) <= len(function.inputs):
         return False
     return all(
-        _matches(p, v, exactly=exactly)
-        for p, v in zip(function.inputs, operands, strict=False)
+        _matches(p, v, exactly=exactly) for p, v in zip(function.inputs, operands, strict=False)
     )
 
 

@@ -28,9 +28,7 @@ def declaration_origin(
     return _origin(source, declaration.at, end if end >= 0 else None, kind, component)
 
 
-def _origin(
-    source: tree.Source, at: int, end: int | None, kind: str, component: str
-) -> Origin:
+def _origin(source: tree.Source, at: int, end: int | None, kind: str, component: str) -> Origin:
     text = " ".join(source.text[at:end].split()).removesuffix(";").rstrip()
     if len(text) > LONGEST:
         text = text[: LONGEST - 1] + "…"

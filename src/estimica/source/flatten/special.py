@@ -50,7 +50,9 @@ class SpecialOperators:
             raise ValueMismatch(f"{call.function.text}() of something that is not a component")
         return self._names.ends(argument, scope, frame)
 
-    def _shaped(self, call: tree.Call, values: list[Expression], scope: Class, frame: Frame) -> Value:
+    def _shaped(
+        self, call: tree.Call, values: list[Expression], scope: Class, frame: Frame
+    ) -> Value:
         shape = self._names.value(call.arguments[0], scope, frame)  # type: ignore[arg-type]
         if isinstance(shape, Expression):
             return values[0]

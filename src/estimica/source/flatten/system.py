@@ -163,9 +163,7 @@ def _functions_of_time(bindings: Sequence[Equation]) -> dict[str, Expression]:
     return found
 
 
-def _unused_of_buses(
-    parts: Parts, equations: Sequence[Equation], whens: Whens
-) -> set[str]:
+def _unused_of_buses(parts: Parts, equations: Sequence[Equation], whens: Whens) -> set[str]:
     """Variables of expandable connectors that nobody uses: they do not exist."""
     candidates = {
         name
@@ -207,5 +205,3 @@ def _helpers(helpers: dict[str, Expression]) -> list[Variable]:
         )
         for name, binding in helpers.items()
     ]
-
-

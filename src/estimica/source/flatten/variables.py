@@ -208,5 +208,3 @@ def require_few(leaves: list[Component]) -> None:
                 f"'{leaf.path}' has {size} elements, the model {total} variables or more; at most "
                 f"{MOST_ELEMENTS} and {MOST_SCALARS} are supported; choose smaller sizes",
             )
-
-

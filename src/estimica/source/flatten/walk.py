@@ -31,7 +31,9 @@ class Parts:
     objects: list[Component] = field(default_factory=list)  # external objects
     sections: list[PlacedSection] = field(default_factory=list)
     instances: list[Component] = field(default_factory=list)  # those with members, one by one
-    checked: set[tree.ClassDefinition] = field(default_factory=set)  # whose modifiers were looked at
+    checked: set[tree.ClassDefinition] = field(
+        default_factory=set
+    )  # whose modifiers were looked at
 
 
 def parts_of(model: Component) -> Parts:
@@ -166,5 +168,3 @@ def _all_equations(nodes: tuple[tree.Equation, ...]) -> Iterator[tree.Equation]:
         elif isinstance(node, tree.If):
             for _, body in node.branches:
                 yield from _all_equations(body)
-
-

@@ -96,9 +96,7 @@ class Whens:
         evaluator.notes.append("terminate() ends the run like a violated assertion")
         evaluator.check(ex.ZERO, f"terminated: {message}", False, origin)
 
-    def flag(
-        self, origin: Origin, kind: Kind, *, start: Expression | None, prefix: str
-    ) -> str:
+    def flag(self, origin: Origin, kind: Kind, *, start: Expression | None, prefix: str) -> str:
         """A new discrete variable of our own."""
         name = f"{prefix}{len(self.flags) + 1}"
         self.flags.append(
