@@ -15,9 +15,9 @@ FORMULA_PARSER = {
     "estimica.source",
     "estimica.source.formula",
     "estimica.source.syntax",
-    "estimica.source.syntax.nodes",
-    "estimica.source.syntax.outline",
-    "estimica.source.syntax.parser",
+    "estimica.source.syntax.expressions",
+    "estimica.source.syntax.tokens",
+    "estimica.source.syntax.tree",
 }
 #: what a run is given, and nothing that runs
 ENGINE_VALUES = {

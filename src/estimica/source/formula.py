@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_expression
 from estimica.flat.vectorised import ArrayProgram
-from estimica.source.syntax.nodes import BUILTINS, argument_name, span_of
-from estimica.source.syntax.outline import Token, tokenise
-from estimica.source.syntax.parser import ParseFailure, Parser
+from estimica.source.syntax import tree
+from estimica.source.syntax.expressions import SUM, Expressions
+from estimica.source.syntax.tokens import Tokens, unchecked_tokens
 
 #: a formula of a user: a sum of 5,000 terms is read and differentiated in two seconds
 CHARACTERS = 30_000
@@ -67,13 +68,13 @@ _SPELT_OTHERWISE = {
 SHOWN = 300  # letters of a formula that a message quotes
 _WORDS = frozenset(["if", "then", "elseif", "else", "and", "or", "not"])
 _ARITHMETIC = {
-    "Add": ex.add, "Sub": ex.sub, "Mul": ex.mul, "Div": ex.div, "Exp": ex.power,
-    "AddElem": ex.add, "SubElem": ex.sub, "MulElem": ex.mul, "DivElem": ex.div,
-    "ExpElem": ex.power,
+    "+": ex.add, "-": ex.sub, "*": ex.mul, "/": ex.div, "^": ex.power,
+    ".+": ex.add, ".-": ex.sub, ".*": ex.mul, "./": ex.div, ".^": ex.power,
 }  # fmt: skip
-_RELATIONS = {"Lt": "lt", "Le": "le", "Gt": "gt", "Ge": "ge", "Eq": "eq", "Neq": "ne"}
-_LOGIC = {"And": ex.logical_and, "Or": ex.logical_or}
-_CALLS = {spelt: name for name, spelt in BUILTINS.items()}
+_RELATIONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "<>": "ne"}
+_LOGIC = {"and": ex.logical_and, "or": ex.logical_or}
+_SIGNS = frozenset(["+", "-", ".+", ".-"])
+_LETTER = re.compile(r"[A-Za-z_]|'.")
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,10 @@ class Formula:
 
 def parse_formula(text: str, where: str = "expression") -> Formula:
     """The formula that `text` means; `where` says in messages where it stands."""
-    tokens = _tokens(text) if len(text) <= CHARACTERS else []
-    if len(text) > CHARACTERS or len(tokens) > WORDS:
-        size = f"{len(tokens)} words and signs" if tokens else f"{len(text)} characters"
+    tokens = unchecked_tokens(tree.Source(text)) if len(text) <= CHARACTERS else None
+    words = sum(map(bool, tokens.texts)) if tokens is not None else 0
+    if tokens is None or words > WORDS:
+        size = f"{words} words and signs" if words else f"{len(text)} characters"
         raise SourceError(
             "S044",
             f"{where}: '{text[:40]}…' has {size}, and a formula has at most {WORDS} in "
@@ -131,30 +133,15 @@ def parse_formula(text: str, where: str = "expression") -> Formula:
     return _parsed(text, tokens, where)
 
 
-def _tokens(text: str) -> list[Token]:
-    return tokenise(f"{text}\n;")[:-1]  # a word after the last comment ends it
-
-
 def _restored(text: str) -> Formula:
     """A formula that was one already; a derivative may be longer than what a user may write."""
-    return _parsed(text, _tokens(text), "expression")
+    return _parsed(text, unchecked_tokens(tree.Source(text)), "expression")
 
 
-def _parsed(text: str, tokens: list[Token], where: str) -> Formula:
+def _parsed(text: str, tokens: Tokens, where: str) -> Formula:
     reader = _Reader(text, where)
-    reader.check_words(tokens)
-    end = Token("end", "", len(text.rstrip()), len(text.rstrip()))
-    parser = Parser([*tokens, end], stop=len(tokens))
     try:
-        tree = parser.expression()
-        if not parser.done:
-            reader.fail(_left_over(parser.word), tokens[parser.at].start)
-        expression = reader.number(tree)
-    except ParseFailure as failure:
-        place = end.start if failure.token is None else failure.token.start
-        reader.fail(_told(str(failure), failure.token), place)
-    except ValueError:  # Python's limit to the digits of an integer
-        reader.fail("a number is too large")
+        expression = reader.number(_Syntax(tokens, reader).formula())
     except RecursionError:
         raise SourceError("S042", f"{where}: brackets are nested too deeply") from None
     return Formula(text, expression, tuple(reader.names))
@@ -173,7 +160,7 @@ def _value(formula: Formula, name: str, values: Mapping[str, float | Vector]) ->
 
 
 class _Reader:
-    """Turns the parser's nodes into an expression and collects the names."""
+    """Turns the nodes of the syntax tree into an expression and collects the names."""
 
     def __init__(self, text: str, where: str) -> None:
         self.text, self.where = text, where
@@ -189,156 +176,191 @@ class _Reader:
         marked = f"  {line}\n  {' ' * (at - begin)}^"
         raise SourceError("S040", f"{self.where}: {message}\n{marked}") from None
 
-    def check_words(self, tokens: Sequence[Token]) -> None:
-        """What the grammar would blame on another place, or in words that do not help."""
-        if not tokens:
-            raise SourceError("S043", f"{self.where}: the formula is empty")
-        for left, right in pairwise(tokens):
-            pair = left.text + right.text if left.end == right.start else ""
-            if pair in _SPELT_OTHERWISE:
-                self.fail(_SPELT_OTHERWISE[pair], left.start)
-            if _ends_operand(left) and _begins_operand(left, right):
-                self.fail(f"an operator is missing before '{right.text}'", right.start)
-
     # --- numbers and truth values ----------------------------------------------------------------
 
-    def number(self, node: Any) -> Expression:
+    def number(self, node: tree.Expression) -> Expression:
         """A node that must be a number."""
-        kind, content = next(iter(node.items()))
-        match kind:
-            case "Literal":
-                return self._literal(content["value"])
-            case "VarRef" | "FieldAccess" | "Index":
+        match node:
+            case tree.Number():
+                if not math.isfinite(node.value):
+                    self.fail("a number is too large")
+                return ex.const(node.value)
+            case tree.Reference() | tree.Field() | tree.Indexed():
                 return self._name(node)
-            case "Unary" if content["op"] == "Minus":
-                return ex.neg(self.number(content["rhs"]))
-            case "Binary" if content["op"] in _ARITHMETIC:
+            case tree.Unary() if node.op in _SIGNS:
+                operand = self.number(node.operand)
+                return ex.neg(operand) if "-" in node.op else operand
+            case tree.Binary() if node.op in _ARITHMETIC:
                 return self._arithmetic(node)
-            case "If":
-                return self._choice(content, self.number)
-            case "BuiltinCall" | "FunctionCall":
+            case tree.IfExpression():
+                return self._choice(node, self.number)
+            case tree.Call():
                 return self._call(node)
-            case "Unary" | "Binary":
+            case tree.Unary() | tree.Binary():
                 self.fail("a truth value where a number is needed; write if ... then 1 else 0")
+            case tree.Truth():
+                self.fail("a truth value where a number is needed")
+            case tree.Text():
+                self.fail(f'the text "{node.value}" where a number is needed')
         self.fail("only scalars can be used: no arrays, ranges or lists")
 
-    def truth(self, node: Any) -> Expression:
+    def truth(self, node: tree.Expression) -> Expression:
         """A node that must be true or false; a name is true where it is not zero."""
-        kind, content = next(iter(node.items()))
-        match kind:
-            case "Literal" if "Boolean" in content["value"]:
-                return ex.const(content["value"]["Boolean"])
-            case "VarRef" | "FieldAccess" | "Index":
+        match node:
+            case tree.Truth():
+                return ex.const(node.value)
+            case tree.Reference() | tree.Field() | tree.Indexed():
                 return self._name(node)
-            case "Unary" if content["op"] == "Not":
-                return ex.logical_not(self.truth(content["rhs"]))
-            case "Binary" if content["op"] in _RELATIONS:
-                left, right = self.number(content["lhs"]), self.number(content["rhs"])
-                return ex.relation(_RELATIONS[content["op"]], left, right)
-            case "Binary" if content["op"] in _LOGIC:
-                return _LOGIC[content["op"]](self.truth(content["lhs"]), self.truth(content["rhs"]))
-            case "If":
-                return self._choice(content, self.truth)
-            case "BuiltinCall" if content["function"] == "NoEvent" and len(content["args"]) == 1:
-                return self.truth(content["args"][0])
+            case tree.Unary(op="not"):
+                return ex.logical_not(self.truth(node.operand))
+            case tree.Binary() if node.op in _RELATIONS:
+                left, right = self.number(node.left), self.number(node.right)
+                return ex.relation(_RELATIONS[node.op], left, right)
+            case tree.Binary() if node.op in _LOGIC:
+                return _LOGIC[node.op](self.truth(node.left), self.truth(node.right))
+            case tree.IfExpression():
+                return self._choice(node, self.truth)
+            case tree.Call() if node.function.text == "noEvent" and len(node.arguments) == 1:
+                return self.truth(node.arguments[0])
         self.fail("a number where a condition is needed; compare it, as in x > 0")
 
-    def _literal(self, value: Mapping[str, Any]) -> Expression:
-        if "Boolean" in value or "String" in value:
-            what = "a truth value" if "Boolean" in value else f'the text "{value["String"]}"'
-            self.fail(f"{what} where a number is needed")
-        try:
-            number = float(next(iter(value.values())))
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
-            self.fail("a number is too large")
-        return ex.const(number)
-
-    def _arithmetic(self, node: Any) -> Expression:
+    def _arithmetic(self, node: tree.Expression) -> Expression:
         """A chain of operators; long sums lean to the left, so that side is not a recursion."""
-        rest: list[tuple[str, Any]] = []
-        while "Binary" in node and node["Binary"]["op"] in _ARITHMETIC:
-            rest.append((node["Binary"]["op"], node["Binary"]["rhs"]))
-            node = node["Binary"]["lhs"]
+        rest: list[tree.Binary] = []
+        while isinstance(node, tree.Binary) and node.op in _ARITHMETIC:
+            rest.append(node)
+            node = node.left
         value = self.number(node)
-        for op, right in reversed(rest):
-            value = _ARITHMETIC[op](value, self.number(right))
+        for operation in reversed(rest):
+            value = _ARITHMETIC[operation.op](value, self.number(operation.right))
         return value
 
-    def _choice(self, content: Any, read: Any) -> Expression:
-        pairs = [(self.truth(c), read(value)) for c, value in content["branches"]]
-        result: Expression = read(content["else_branch"])
+    def _choice(
+        self, node: tree.IfExpression, read: Callable[[tree.Expression], Expression]
+    ) -> Expression:
+        pairs = [(self.truth(condition), read(value)) for condition, value in node.branches]
+        result = read(node.otherwise)
         for condition, value in reversed(pairs):
             result = ex.conditional(condition, value, result)
         return result
 
     # --- names and functions ---------------------------------------------------------------------
 
-    def _name(self, node: Any) -> Expression:
-        name = self._spelt(node)
+    def _name(self, node: tree.Expression) -> Expression:
+        if not isinstance(node, tree.Reference):
+            self.fail("an element of something that has no name")
+        if node.from_root:
+            self.fail("'.' cannot stand here", node.at)
+        name = ".".join(part.name + self._subscripts(part.subscripts) for part in node.parts)
         if name in CONSTANTS:
             return ex.const(CONSTANTS[name])
-        if name in _WORDS:
-            self.fail(f"'{name}' cannot stand here", (span_of(node) or {}).get("start"))
         self.names[name] = None
         return ex.name(name)
 
-    def _spelt(self, node: Any) -> str:
-        kind, content = next(iter(node.items()))
-        if kind == "VarRef":
-            return str(content["name"]["name"]) + self._subscripts(content["subscripts"])
-        if kind == "FieldAccess":
-            return f"{self._spelt(content['base'])}.{content['field']}"
-        if kind == "Index":
-            return self._spelt(content["base"]) + self._subscripts(content["subscripts"])
-        self.fail("an element of something that has no name")
-
-    def _subscripts(self, subscripts: Sequence[Any]) -> str:
+    def _subscripts(self, subscripts: Sequence[tree.Expression]) -> str:
         if not subscripts:
             return ""
         numbers = []
         for subscript in subscripts:
-            inner = subscript.get("Expr", {}).get("expr", {})
-            index = inner.get("Literal", {}).get("value", {}).get("Integer")
-            if index is None:
+            if not isinstance(subscript, tree.Number) or not subscript.whole:
                 self.fail("a subscript must be a whole number, as in a[1,2]")
-            numbers.append(str(index))
+            if not math.isfinite(subscript.value):
+                self.fail("a number is too large")
+            numbers.append(str(int(subscript.value)))
         return f"[{','.join(numbers)}]"
 
-    def _call(self, node: Any) -> Expression:
-        content = next(iter(node.values()))
-        called = content["name"]["name"] if "name" in content else _CALLS[content["function"]]
-        place = (span_of(node) or {}).get("start")
+    def _call(self, node: tree.Call) -> Expression:
+        called = node.function.text
         if called not in FUNCTIONS:
             hint = (
                 did_you_mean(called, FUNCTIONS) or f" (functions: {', '.join(sorted(FUNCTIONS))})"
             )
             hint = f"; {_OTHER_WORDS[called]}" if called in _OTHER_WORDS else hint
-            self.fail(f"unknown function '{called}'{hint}", place)
-        arguments, needed = content["args"], FUNCTIONS[called]
-        if any(argument_name(a) is not None for a in arguments):
-            self.fail(f"{called} takes its arguments without names", place)
+            self.fail(f"unknown function '{called}'{hint}", node.at)
+        arguments, needed = node.arguments, FUNCTIONS[called]
+        if node.named or node.iterators:
+            self.fail(f"{called} takes its arguments without names", node.at)
         if len(arguments) != needed:
             plural = "argument" if needed == 1 else "arguments"
-            self.fail(f"{called} takes {needed} {plural}, not {len(arguments)}", place)
+            self.fail(f"{called} takes {needed} {plural}, not {len(arguments)}", node.at)
         if called == "noEvent":
             return self.number(arguments[0])
         return ex.call(_TWO_ARGUMENTS.get(called, called), *(self.number(a) for a in arguments))
 
 
-def _ends_operand(token: Token) -> bool:
-    if token.kind == "name":
-        return token.text not in _WORDS
-    return token.kind == "number" or token.text in (")", "]")
+class _Syntax(Expressions):
+    """The grammar of expressions, with complaints in the words of a formula."""
+
+    def __init__(self, tokens: Tokens, reader: _Reader) -> None:
+        super().__init__(tokens)
+        self._reader = reader
+        self._end = len(tokens.source.text.rstrip())
+
+    def formula(self) -> tree.Expression:
+        """An expression that is all there is."""
+        self._check_words()
+        found = self.expression()
+        if self.texts[self.i]:
+            self._reader.fail(_left_over(self.texts[self.i]), self.starts[self.i])
+        return found
+
+    def operation(self, weakest: int = 1) -> tree.Expression:
+        """A sign inside a product or power is written in brackets."""
+        if weakest > SUM and self.texts[self.i] in _SIGNS:
+            self.fail("an expression")
+        return super().operation(weakest)
+
+    def fail(self, expected: str, i: int | None = None) -> NoReturn:
+        """Say what is wrong here, or at the end where something is missing."""
+        i = self.i if i is None else i
+        word = self.texts[i]
+        at = self.starts[i] if word else self._end
+        if expected in ("an expression", "a name"):
+            self._reader.fail(_misplaced(word) if word else "it ends too early", at)
+        if expected.startswith("brackets"):
+            self._reader.fail(_left_over(word), at)
+        missing = expected.rpartition(" or ")[2]
+        where = f"before '{word}'" if word else "at the end"
+        self._reader.fail(f"{missing} is missing {where}", at)
+
+    def _check_words(self) -> None:
+        """What the grammar would blame on another place, or in words that do not help."""
+        words = [(t, s) for t, s in zip(self.texts, self.starts, strict=True) if t]
+        if not words:
+            raise SourceError("S043", f"{self._reader.where}: the formula is empty")
+        for word, start in words:
+            if word == "'" or word.startswith("/*") or (word[0] == '"' and not _is_closed(word)):
+                self._reader.fail(f"'{word[:2]}' is not closed", start)
+        for (left, start), (right, at) in pairwise(words):
+            pair = left + right if start + len(left) == at else ""
+            if pair in _SPELT_OTHERWISE:
+                self._reader.fail(_SPELT_OTHERWISE[pair], start)
+            if _ends_operand(left) and _begins_operand(left, right):
+                self._reader.fail(f"an operator is missing before '{right}'", at)
 
 
-def _begins_operand(left: Token, token: Token) -> bool:
-    if token.text == "(":
-        return left.kind != "name"
-    return token.kind == "number" or (
-        token.kind == "name" and token.text not in _WORDS | {"for", "in"}
-    )
+def _is_closed(text: str) -> bool:
+    return re.fullmatch(r'"(?:[^"\\]|\\.)*"', text, re.DOTALL) is not None
+
+
+def _is_letters(word: str) -> bool:
+    return _LETTER.match(word) is not None
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdigit() or (word[0] == "." and word[1:2].isdigit())
+
+
+def _ends_operand(word: str) -> bool:
+    if _is_letters(word):
+        return word not in _WORDS
+    return _is_number(word) or word in (")", "]")
+
+
+def _begins_operand(left: str, word: str) -> bool:
+    if word == "(":
+        return not _is_letters(left)
+    return _is_number(word) or (_is_letters(word) and word not in _WORDS | {"for", "in"})
 
 
 def _left_over(word: str) -> str:
@@ -352,13 +374,9 @@ def _left_over(word: str) -> str:
     return f"'{word}' cannot stand here"
 
 
-def _told(message: str, token: Token | None) -> str:
-    """The parser's complaint in the words of a formula."""
-    if token is None:
-        message = message.replace("before ''", "at the end").replace("the text ends", "it ends")
-        return message.replace("',' is missing at", "')' is missing at")
-    if token.text in ("-", "+"):
-        return f"put the sign into brackets, as in a*({token.text}b)"
-    if not token.text.isascii():
-        return f"{message}; write a name with other letters in quotes, as in 'α'"
-    return message
+def _misplaced(word: str) -> str:
+    if word in ("-", "+"):
+        return f"put the sign into brackets, as in a*({word}b)"
+    if not word.isascii():
+        return f"'{word}' cannot stand here; write a name with other letters in quotes, as in 'α'"
+    return f"'{word}' cannot stand here"

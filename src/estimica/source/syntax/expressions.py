@@ -10,12 +10,12 @@ from estimica.source.syntax import tree
 from estimica.source.syntax.tokens import KEYWORDS, Tokens, is_name, place
 
 # How tightly operators bind; `not` stands between `and` and the relations.
-_OR, _AND, _NOT, _RELATION, _SUM, _PRODUCT, _POWER, _PRIMARY = range(1, 9)
+_OR, _AND, _NOT, _RELATION, SUM, _PRODUCT, _POWER, _PRIMARY = range(1, 9)
 _LEVELS = {
     "or": _OR,
     "and": _AND,
     **dict.fromkeys(["<", "<=", ">", ">=", "==", "<>"], _RELATION),
-    **dict.fromkeys(["+", "-", ".+", ".-"], _SUM),
+    **dict.fromkeys(["+", "-", ".+", ".-"], SUM),
     **dict.fromkeys(["*", "/", ".*", "./"], _PRODUCT),
     **dict.fromkeys(["^", ".^"], _POWER),
 }

@@ -81,6 +81,23 @@ class Tokens:
 
 def tokenise(source: tree.Source, base: bool = False) -> Tokens:
     """The words of `source` without blanks and comments; `base` for Base Modelica."""
+    texts, starts, last = _words(source, base)
+    _require_known(source, texts, starts, last, base)
+    _look_ahead(source, texts, starts)
+    return Tokens(source, texts, starts, _pairs(source, texts, starts))
+
+
+def unchecked_tokens(source: tree.Source) -> Tokens:
+    """The words of an expression as they come, for a reader who says himself what is wrong."""
+    texts, starts, last = _words(source, base=False)
+    if last.startswith("/*") and not (len(last) > 3 and last.endswith("*/")):
+        texts.append(last)
+        starts.append(len(source.text) - len(last))
+    _look_ahead(source, texts, starts)
+    return Tokens(source, texts, starts, {})
+
+
+def _words(source: tree.Source, base: bool) -> tuple[list[str], list[int], str]:
     pieces = (_BASE_WORD if base else _WORD).findall(source.text)
     texts: list[str] = []
     starts: list[int] = []
@@ -90,10 +107,12 @@ def tokenise(source: tree.Source, base: bool = False) -> Tokens:
             continue
         texts.append(piece)
         starts.append(start)
-    _require_known(source, texts, starts, pieces[-1] if pieces else "", base)
+    return texts, starts, pieces[-1] if pieces else ""
+
+
+def _look_ahead(source: tree.Source, texts: list[str], starts: list[int]) -> None:
     texts += [""] * _LOOK_AHEAD
     starts += [len(source.text)] * _LOOK_AHEAD
-    return Tokens(source, texts, starts, _pairs(source, texts, starts))
 
 
 def _require_known(
