@@ -21,8 +21,8 @@ class Ends(Protocol):
     def ends(self, reference: tree.Reference, scope: Class, frame: Any) -> list[End]:
         """Row by row; none where one is absent."""
 
-    def index(self, node: tree.Expression, scope: Class, frame: Any) -> int:
-        """A subscript, counted from 1."""
+    def indices(self, node: tree.Expression, scope: Class, frame: Any) -> list[int]:
+        """The subscripts that a subscript means, counted from 1."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,9 +56,10 @@ class Joined:
             if not component.present or component.leaf is not None:
                 return None
             if component.dims:
-                if len(part.subscripts) != len(component.dims):
-                    return None
-                component = component.element(self._numbers(part))
+                index = self._numbers(part, single=True)
+                if len(index) != len(component.dims):
+                    return None  # several elements: only declared members are meant
+                component = component.element(index)
             child = component.class_.find(reference.parts[k + 1].name)
             if child is None and component.class_.is_expandable:
                 return Missing(component, reference, k + 1, self)
@@ -72,12 +73,17 @@ class Joined:
                 return Missing(component, reference, len(reference.parts) - 1, self, grows=True)
         return None
 
-    def _numbers(self, part: tree.Part) -> tuple[int, ...]:
-        return tuple(
-            self.names.index(s, self.scope, self.frame) - 1
-            for s in part.subscripts
-            if not isinstance(s, tree.Colon)
-        )
+    def _numbers(self, part: tree.Part, *, single: bool = False) -> tuple[int, ...]:
+        """The subscripts, counted from 0; of a range the last; none where one must be `single`."""
+        found = []
+        for node in part.subscripts:
+            if isinstance(node, tree.Colon):
+                continue
+            indices = self.names.indices(node, self.scope, self.frame)
+            if not indices or (single and len(indices) > 1):
+                return ()
+            found.append(max(indices) - 1)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from estimica.source.evaluate.values import (
     Value,
     ValueMismatch,
     is_array,
+    scalars,
 )
 from estimica.source.flatten.loops import rounds
 from estimica.source.flatten.origins import origin_of
@@ -83,6 +84,11 @@ class _Reading:
         rhs = self.evaluator.value(node.right, self.scope, frame)
         for left, right in sides(lhs, rhs):
             yield Equation(left, right, origin)
+        for name in unassigned(lhs, rhs):
+            self.evaluator.notes.append(
+                f"the function of {origin} gives '{name}' no value; it is taken as 0"
+            )
+            yield Equation(ex.name(name), ex.ZERO, origin)
 
     def _call(self, node: tree.CallEquation, frame: Frame, origin: Origin) -> Iterator[Equation]:
         name = node.call.function.text
@@ -198,6 +204,25 @@ def sides(lhs: Value, rhs: Value) -> Iterator[tuple[Expression, Expression]]:
         yield lhs, rhs
     elif not (isinstance(lhs, str) and isinstance(rhs, str)):
         raise ValueMismatch("the two sides are of different kinds")
+
+
+def unassigned(lhs: Value, rhs: Value) -> Iterator[str]:
+    """Fields of variables that a function's record leaves without a value."""
+    if isinstance(lhs, tuple) and isinstance(rhs, tuple):
+        for a, b in zip(lhs, rhs, strict=False):
+            yield from unassigned(a, b)
+    elif isinstance(rhs, tuple) and rhs:
+        yield from unassigned(lhs, rhs[0])
+    elif isinstance(lhs, Record) and isinstance(rhs, Record):
+        for key, field_ in lhs.items():
+            if key in rhs and rhs[key] is None:
+                yield from (v.target for v in scalars(field_) if _is_name(v))
+            elif key in rhs:
+                yield from unassigned(field_, rhs[key])
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, Expression) and value.op == "name"
 
 
 def _records(lhs: Value, rhs: Value) -> Iterator[tuple[Expression, Expression]]:

@@ -110,10 +110,11 @@ class ModelNames:
             raise error_at("S210", scope, reference.at, f"'{reference.text}' is not a component")
         return self._ends(found.actual(), reference, 0, scope, frame)
 
-    def index(self, node: tree.Expression, scope: Class, frame: Frame) -> int:
-        """A subscript of a component, counted from 1."""
+    def indices(self, node: tree.Expression, scope: Class, frame: Frame) -> list[int]:
+        """The subscripts of a component that a subscript means, counted from 1."""
         value = self.value_at(node, scope, frame)
-        return int(self.evaluator.number(value, "it is a subscript"))
+        items = list(value.flat) if is_array(value) else [value]
+        return [int(self.evaluator.number(v, "it is a subscript")) for v in items]
 
     def _ends(
         self, component: Component, reference: tree.Reference, k: int, scope: Class, frame: Frame
