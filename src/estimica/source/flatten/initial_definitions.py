@@ -26,14 +26,18 @@ def initial_definitions(parts: Parts, names: ModelNames) -> dict[Component, Bind
         if not placed.section.initial or placed.section.algorithm:
             continue
         for node in placed.section.body:
-            if not isinstance(node, tree.Equality) or not isinstance(node.left, tree.Reference):
+            if not isinstance(node, tree.Equality):
                 continue
-            component = _parameter(node.left, placed.scope)
-            if component is None or not names.is_free(component):
-                continue
-            if component in found:
-                twice.add(component)
-            found[component] = Binding(node.right, placed.scope)
+            left = node.left.elements if isinstance(node.left, tree.Several) else (node.left,)
+            for k, element in enumerate(left):
+                if not isinstance(element, tree.Reference):
+                    continue
+                component = _parameter(element, placed.scope)
+                if component is None or not names.is_free(component):
+                    continue
+                if component in found:
+                    twice.add(component)
+                found[component] = Binding(node.right, placed.scope, output=k)
     return {c: b for c, b in found.items() if c not in twice}
 
 

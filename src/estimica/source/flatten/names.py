@@ -555,7 +555,7 @@ class ModelNames:
         """The value of a binding, for the element of an array that it is for."""
         known = self._bindings.get(binding)
         if known is None:
-            known = self.value_at(binding.expression, binding.scope)
+            known = self.value_at(binding.expression, binding.scope, None, binding.output)
             for index in binding.indices:
                 if is_array(known) and known.ndim >= len(index):
                     try:
@@ -571,10 +571,17 @@ class ModelNames:
             self._bindings[binding] = known
         return known
 
-    def value_at(self, expression: tree.Expression, scope: Class, frame: Frame | None = None) -> Value:
+    def value_at(
+        self,
+        expression: tree.Expression,
+        scope: Class,
+        frame: Frame | None = None,
+        output: int = 0,
+    ) -> Value:
         """The value of an expression, which messages name as it stands there."""
         with self.evaluator.at(expression_origin(expression, scope, "value")):
-            return self.evaluator.one(expression, scope, frame or {})
+            value = self.evaluator.value(expression, scope, frame or {})
+            return value[output] if isinstance(value, tuple) and value else value
 
     # --- what the evaluator asks ---------------------------------------------------------------
 

@@ -29,6 +29,7 @@ class Binding:
     scope: Class
     each: bool = False
     indices: tuple[tuple[int, ...], ...] = ()
+    output: int = 0  # of a call with several outputs the one that is meant
 
     def at(self, index: tuple[int, ...]) -> Binding:
         """What the element `index` of an array of components takes of it."""

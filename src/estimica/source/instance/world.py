@@ -82,10 +82,9 @@ class World:
                     f"the size of '{component.path}' is not known: it is declared with ':' and has "
                     "no value of that size",
                 )
-        return tuple(
-            shape[k] if isinstance(d, tree.Colon) else self.values.size(d, scope, component)
-            for k, (d, scope) in enumerate(dimensions)
-        )
+            # `A[:, size(A, 1)]` is as large as its value, too
+            return shape[: len(dimensions)]
+        return tuple(self.values.size(d, scope, component) for d, scope in dimensions)
 
     def inner(self, component: Component) -> Component:
         """The inner component that the outer `component` stands for."""
