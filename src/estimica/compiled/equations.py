@@ -9,6 +9,7 @@ import casadi as ca
 
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
+from estimica.compiled.llvm.call_expansion import written_out
 from estimica.compiled.llvm.domain import DOMAIN_TOLERANCE, FLOOR, MOST_PRODUCTS, POWER_FLOOR
 from estimica.compiled.llvm.kept_function import call_kept
 from estimica.flat import expression as ex
@@ -207,7 +208,7 @@ class _Assembler:
         memo: dict[Expression, ca.SX] = {}
         self._write_inner(block, memo)
         residual = _column(translate(block.residuals, self.leaf, memo, self.homotopy))
-        matrix = ca.jacobian(residual, unknowns)
+        matrix = written_out(ca.jacobian(residual, unknowns))
         constant = ca.substitute(residual, unknowns, ca.SX.zeros(len(block.torn)))
         solution = _linear_solution(matrix, -constant)
         self.environment.update(zip(block.torn, _elements(solution), strict=True))

@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from estimica.base.arrays import Indices
 from estimica.compiled.hybrid import HybridSystem
+from estimica.compiled.llvm.call_expansion import written_out
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
 
 #: the argument table; k and Wk (a direction, [x; z] and its sensitivities) serve the stiff method
@@ -178,7 +179,9 @@ def _rows_with(column: ca.SX, symbols: ca.SX) -> tuple[bool, ...]:
 def _linear_in(expression: ca.SX, unknowns: ca.SX) -> bool:
     if unknowns.shape[0] == 0:
         return True
-    return not any(ca.which_depends(expression, unknowns, 2, True))
+    if not any(ca.which_depends(expression, unknowns, 2, True)):
+        return True
+    return not ca.depends_on(written_out(ca.jacobian(expression, unknowns)), unknowns)
 
 
 def _table(code: MachineCode) -> Indices:

@@ -22,8 +22,13 @@ from estimica.flat.function import (
     dependencies,
     flat_function,
     invoke,
+    searching_inputs,
 )
 
+#: the step of a difference in units of its input: the cube root of the precision of numbers, where
+#: rounding (h⁻¹) and curvature (h²) are about as large; and the size below which it counts as 1
+_WIDTH = ex.const(6e-6)
+_SMALLEST_SIZE = ex.const(1e-3)
 Seed = Callable[[Expression], Expression]
 #: `calculus.tangent`, which needs this file itself
 Tangent = Callable[[Iterable[Expression], Seed], list[Expression]]
@@ -62,19 +67,24 @@ def _jacobian(
             for j in columns
             if j in given.moving
             for k, y in enumerate(outputs)
+            if k not in function.whole
         }
         body = _given_jacobian(function, columns)
     else:
         depending = dependencies(function)
         none: frozenset[int] = frozenset()
+        real = [(k, y) for k, y in enumerate(outputs) if k not in function.whole]
         found = {
-            (k, j): _change(y, j)
-            for j in columns
-            for k, y in enumerate(outputs)
-            if j in depending.get(y, none)
+            (k, j): _change(y, j) for j in columns for k, y in real if j in depending.get(y, none)
         }
         seeds = [(j, {inputs[j]: ex.ONE}) for j in columns]
         body = _Differentiated(depending, seeds, tangent).body(function.body)
+        searched = [j for j in columns if j in searching_inputs(function)]
+        for j in searched:
+            missing = {(k, j): _change(y, j) for k, y in real if (k, j) not in found}
+            found.update(missing)
+            # first of all: the rest may return early
+            body = _differences(function, j, [k for k, _ in missing]) + body
     name = f"der({function.name}{''.join(f',{inputs[j]}' for j in columns)})"
     derived = flat_function(name, inputs, (*outputs, *found.values()), body)
     return FunctionJacobian(derived, {p: len(outputs) + n for n, p in enumerate(found)})
@@ -98,6 +108,24 @@ def directional(function: FlatFunction, tangent: Tangent) -> FlatFunction:
 
 def _change(name: str, direction: int | None = None) -> str:
     return f"der({name})" if direction is None else f"der({name},{direction})"
+
+
+def _differences(function: FlatFunction, j: int, outputs: Sequence[int]) -> list[Statement]:
+    """Slopes by a search whose way an input decides while no formula leads from it to the result.
+
+    The result is a function of that input all the same; with what was executed, it would have the
+    slope 0.
+    """
+    inputs = [ex.name(n) for n in function.inputs]
+    x = inputs[j]
+    width = ex.mul(_WIDTH, ex.call("max", ex.call("abs", x), _SMALLEST_SIZE))
+    ahead, behind = (
+        invoke(function, [*inputs[:j], moved, *inputs[j + 1 :]])
+        for moved in (ex.add(x, width), ex.sub(x, width))
+    )
+    slopes = [ex.div(ex.sub(ahead[k], behind[k]), ex.mul(ex.const(2.0), width)) for k in outputs]
+    targets = tuple(_change(function.outputs[k], j) for k in outputs)
+    return [Assign(targets, tuple(slopes))] if targets else []
 
 
 def _given_jacobian(function: FlatFunction, columns: tuple[int, ...]) -> list[Statement]:

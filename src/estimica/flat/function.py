@@ -104,6 +104,7 @@ class FlatFunction:
     body: tuple[Statement, ...]
     derivative: GivenDerivative | None = None
     inverses: tuple[Inverse, ...] = ()
+    whole: tuple[int, ...] = ()  # outputs that are whole numbers or truth values: they only jump
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(self.inputs)})"
@@ -119,9 +120,12 @@ def flat_function(
     body: Iterable[Statement],
     derivative: GivenDerivative | None = None,
     inverses: Iterable[Inverse] = (),
+    whole: Iterable[int] = (),
 ) -> FlatFunction:
     """The function with this content."""
-    content = (name, tuple(inputs), tuple(outputs), tuple(body), derivative, tuple(inverses))
+    content = (
+        name, tuple(inputs), tuple(outputs), tuple(body), derivative, tuple(inverses), tuple(whole),
+    )  # fmt: skip
     known = _functions.get(content)
     if known is None:
         known = FlatFunction(*content)
@@ -215,8 +219,7 @@ def dependencies(function: FlatFunction) -> dict[str, frozenset[int]]:
                 new = found.get(target, none) | memo[value]
                 if new != found.get(target, none):
                     found[target] = new
-                    changed = True
-                    memo = {}
+                    changed = True  # what was computed with less is computed again
     return found
 
 
@@ -232,3 +235,13 @@ def influences(function: FlatFunction) -> dict[str, frozenset[int]]:
     by_choice = none.union(*(found.get(n, none) for n in ex.names_in(*decisive)))
     names = (*function.outputs, *assigned_names(function.body))
     return {n: found.get(n, none) | by_choice for n in names}
+
+
+def searching_inputs(function: FlatFunction) -> frozenset[int]:
+    """The inputs that decide about the way through a loop, as in a search by bisection."""
+    found = dependencies(function)
+    loops = [s for s in statements(function.body) if isinstance(s, Loop)]
+    inside = [x for s in loops for x in (s, *statements(s.body)) if isinstance(x, (Choice, Loop))]
+    names = ex.names_in(*(s.condition for s in inside))
+    none: frozenset[int] = frozenset()
+    return none.union(*(found.get(n, none) for n in names))

@@ -57,7 +57,8 @@ class NodeTable:
             given = f.derivative and [self._function(f.derivative.function), f.derivative.moving]
             inverses = [[i.input, self._function(i.function)] for i in f.inverses]
             self._numbers[f] = len(self.rows)
-            self.rows.append([_FUNCTION, f.name, f.inputs, f.outputs, body, given, inverses])
+            row = [f.name, f.inputs, f.outputs, body, given, inverses, f.whole]
+            self.rows.append([_FUNCTION, *row])
         return self._numbers[f]
 
     def _statement(self, s: Statement) -> list[Any]:
@@ -97,7 +98,7 @@ def read_nodes(rows: Iterable[list[Any]]) -> list[Any]:
 
 
 def _read_function(row: list[Any], nodes: Sequence[Any]) -> FlatFunction:
-    _, name, inputs, outputs, body, given, inverses = row
+    _, name, inputs, outputs, body, given, inverses, whole = row
     derivative = given and GivenDerivative(nodes[given[0]], tuple(given[1]))
     return flat_function(
         name,
@@ -106,6 +107,7 @@ def _read_function(row: list[Any], nodes: Sequence[Any]) -> FlatFunction:
         [_read_statement(s, nodes) for s in body],
         derivative,
         [Inverse(k, nodes[f]) for k, f in inverses],
+        whole,
     )
 
 

@@ -24,6 +24,13 @@ def expanded(function: ca.Function) -> ca.Function:
     return _rebuilt(function, _with_derivatives(function))
 
 
+def written_out(expression: ca.SX) -> ca.SX:
+    """An expression in which derivatives of calls that vanish have gone."""
+    symbols = ca.symvar(expression)
+    function = ca.Function("f", symbols, [expression])
+    return expanded(function)(*symbols) if symbols and _calls(function) else expression
+
+
 def _calls(function: ca.Function) -> dict[int, ca.Function]:
     """The functions that are called, by the number of the instruction."""
     places = [

@@ -119,7 +119,7 @@ class KeptFunction(ca.Callback):  # type: ignore[misc]
     ) -> ca.Function:
         """(inputs, outputs, weights of outputs) to weights of inputs."""
         x, y, weights = self._symbols(directions, len(self.function.outputs))
-        results = [ca.SX(1, directions) for _ in x]
+        results = [ca.SX.zeros(1, directions) for _ in x]
         assert self.jacobian_table is not None
         table, place = self.jacobian_table
         derivatives = table.call(x)
@@ -138,7 +138,7 @@ class KeptFunction(ca.Callback):  # type: ignore[misc]
         if self.jacobian_table is None:
             return self._changes_one_by_one(x, dx, directions)
         table, place = self.jacobian_table
-        results = [ca.SX(1, directions) for _ in self.function.outputs]
+        results = [ca.SX.zeros(1, directions) for _ in self.function.outputs]
         derivatives = table.call(x)
         for (k, j), number in place.items():
             results[k] = results[k] + derivatives[number] * dx[j]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -104,11 +105,26 @@ def _numbers(evaluator: Evaluator, arguments: Frame) -> Frame | None:
 
 
 def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
-    """Run it one level deeper; what does not fit inside is told with the function's place."""
+    """Run it one level deeper."""
+    with body_frame(evaluator, function, arguments) as local:
+        if function.external is not None:
+            after = _external(evaluator, function, function.external, local)
+            if function.object_type:
+                return after["$object"]
+        else:
+            after = statements.body_after(evaluator, function.body, function.scope, local)
+        return _outputs(evaluator, function, after)
+
+
+@contextmanager
+def body_frame(evaluator: Evaluator, function: Function, arguments: Frame) -> Iterator[Frame]:
+    """The names of a function at the beginning of its algorithm, which is executed inside.
+
+    What does not fit there is told with the function's place.
+    """
     types_before, inside_before = evaluator.local_types, evaluator.inside
     evaluator.local_types = _prepared(evaluator, function).types
     evaluator.inside = (function, function.at)
-    evaluator.learning = None
     depth_before = sys.getrecursionlimit()
     if evaluator.depth == 0:
         sys.setrecursionlimit(max(depth_before, _PYTHON_DEPTH))
@@ -122,7 +138,11 @@ def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> 
                 f"{evaluator.told_inside()}",
             )
         with evaluator.algorithm(frozenset()):
-            return _run(evaluator, function, arguments)
+            local = dict(arguments)
+            for parameter in _prepared(evaluator, function).order:
+                local[parameter.name] = _if_known(evaluator, parameter, function.scope, local)
+            _check_sizes(evaluator, function, local)
+            yield local
     except ValueMismatch as mismatch:
         text = str(mismatch)
         if not text.endswith("]"):
@@ -133,20 +153,6 @@ def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> 
         evaluator.local_types, evaluator.inside = types_before, inside_before
         if evaluator.depth == 0:
             sys.setrecursionlimit(depth_before)
-
-
-def _run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
-    local = dict(arguments)
-    for parameter in _prepared(evaluator, function).order:
-        local[parameter.name] = _if_known(evaluator, parameter, function.scope, local)
-    _check_sizes(evaluator, function, local)
-    if function.external is not None:
-        after = _external(evaluator, function, function.external, local)
-        if function.object_type:
-            return after["$object"]
-    else:
-        after = statements.body_after(evaluator, function.body, function.scope, local)
-    return _outputs(evaluator, function, after)
 
 
 def _prepared(evaluator: Evaluator, function: Function) -> Prepared:

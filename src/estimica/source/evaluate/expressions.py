@@ -46,14 +46,22 @@ _LOOK_EVERY = 5000
 _ROUNDING = 1e-12
 
 Twin = Callable[[Any, Sequence[Value]], "Value | Written"]
+Keeper = Callable[["Evaluator", Function, Frame], Value]
+CheckTaker = Callable[[Expression, str, bool], None]
 OtherStatement = Callable[[tree.Equation, Scope, Frame], bool]
 
 
 class Evaluator:
     """Evaluates nodes in frames of local names; a frame's names hide those of the model."""
 
-    def __init__(self, names: Names, twins: Mapping[str, Twin] | None = None) -> None:
+    def __init__(
+        self,
+        names: Names,
+        twins: Mapping[str, Twin] | None = None,
+        keeper: Keeper | None = None,
+    ) -> None:
         self.names = names
+        self._keeper = keeper
         self.twins: Mapping[str, Twin] = twins or {}
         self.parameters = ParameterValues(names)
         self.place = Origin()
@@ -80,6 +88,7 @@ class Evaluator:
         self.depth = 0
         self._variables: frozenset[str] = frozenset()
         self._guards: list[Expression] = []
+        self._check_taker: CheckTaker | None = None
         self._ends: list[int] = []
         self._constants: dict[float, Expression] = {}
         self._steps = 0
@@ -201,7 +210,7 @@ class Evaluator:
 
     def kept_call(self, function: Function, values: Frame) -> Value | None:
         """The value of a call that stays a call; None where it is written out."""
-        return None
+        return None if self._keeper is None else self._keeper(self, function, values)
 
     # --- state ---------------------------------------------------------------------------------
 
@@ -265,12 +274,25 @@ class Evaluator:
             return frame
         return {k: v for k, v in frame.items() if k not in self._variables}
 
+    @contextmanager
+    def recording(self, take_check: CheckTaker) -> Iterator[None]:
+        """Inside, a function is written by itself: what it asserts is its own matter."""
+        before = self._guards, self._check_taker
+        self._guards, self._check_taker = [], take_check
+        try:
+            yield
+        finally:
+            self._guards, self._check_taker = before
+
     def check(self, condition: Expression, message: str, warning: bool, origin: Origin) -> None:
         """Remember an assertion, under the conditions that hold here."""
         for guard in reversed(self._guards):
             condition = ex.logical_or(ex.logical_not(guard), condition)
         if not ex.is_const(condition, 1.0):
             self.checks += 1
+            if self._check_taker is not None:
+                self._check_taker(condition, message, warning)
+                return
             key = (condition, message)
             self.assertions.setdefault(key, Assertion(condition, message, warning, origin))
 

@@ -19,7 +19,7 @@ def references(*nodes: tree.Expression | tree.Equation | None) -> Iterator[tree.
             for part in node.parts:
                 stack.extend(part.subscripts)
         else:
-            stack.extend(_below(node))
+            stack.extend(below(node))
 
 
 def first_names(*nodes: tree.Expression | tree.Equation | None) -> set[str]:
@@ -39,9 +39,10 @@ def subscripted_by(
                     yield tree.Reference(parts, reference.at, reference.from_root), position
 
 
-def _below(
+def below(
     node: tree.Expression | tree.Equation,
 ) -> Iterable[tree.Expression | tree.Equation | None]:
+    """What stands directly below a node; None where an optional part is absent."""
     match node:
         case tree.Call():
             ranges = [i.range for i in node.iterators]

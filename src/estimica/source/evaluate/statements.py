@@ -277,20 +277,21 @@ def _without(frame: Frame, indices: Mapping[str, Value], before: Frame) -> Frame
 def _for(evaluator: Evaluator, statement: tree.For, scope: Scope, frame: Frame) -> Passed:
     with ExitStack() as guards:
         loop = _Loop(evaluator, frame, guards)
-        for indices, types in _rounds(evaluator, statement, statement.iterators, scope, frame):
+        for indices, types in loop_rounds(evaluator, statement, statement.iterators, scope, frame):
             with evaluator.typed(types):
                 if not loop.round(statement.body, scope, indices):
                     break
     return loop.result()
 
 
-def _rounds(
+def loop_rounds(
     evaluator: Evaluator,
     statement: tree.For,
     iterators: Sequence[tree.Iterator],
     scope: Scope,
     frame: Frame,
 ) -> Iterator[tuple[Frame, dict[str, ScalarType | None]]]:
+    """The values of the iterators in each round of a loop, and their types."""
     if not iterators:
         yield {}, {}
         return
@@ -302,7 +303,7 @@ def _rounds(
         if not rest:
             yield here, {first.name: known}
             continue
-        for inner, types in _rounds(evaluator, statement, rest, scope, {**frame, **here}):
+        for inner, types in loop_rounds(evaluator, statement, rest, scope, {**frame, **here}):
             yield {**here, **inner}, {first.name: known, **types}
 
 

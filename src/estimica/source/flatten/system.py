@@ -24,6 +24,7 @@ from estimica.source.flatten.whens import Whens
 from estimica.source.instance.classes import Class
 from estimica.source.instance.components import Component
 from estimica.source.instance.modifiers import Binding
+from estimica.source.kept.calls import KeptCalls
 from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class _Values:
 def flattened(world: World, cls: Class) -> FlatSystem:
     """The class as scalar variables and equations."""
     names = ModelNames(world)
-    evaluator = Evaluator(names, TWINS)
+    evaluator = Evaluator(names, TWINS, KeptCalls().call)
     names.evaluator = evaluator
     names.special_operators = SpecialOperators(names)
     world.values = _Values(names, evaluator)

@@ -1,0 +1,1 @@
+"""Functions of the language that stay functions in the flat system."""
