@@ -6,8 +6,11 @@ parameters alone, it is the parameter's value, and sizes and branches may depend
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
 from estimica.source.flatten.walk import Parts
 from estimica.source.instance.classes import Class
 from estimica.source.instance.components import Component
@@ -25,9 +28,7 @@ def initial_definitions(parts: Parts, names: ModelNames) -> dict[Component, Bind
     for placed in parts.sections:
         if not placed.section.initial or placed.section.algorithm:
             continue
-        for node in placed.section.body:
-            if not isinstance(node, tree.Equality):
-                continue
+        for node in _chosen(placed.section.body, placed.scope, names):
             left = node.left.elements if isinstance(node.left, tree.Several) else (node.left,)
             for k, element in enumerate(left):
                 if not isinstance(element, tree.Reference):
@@ -39,6 +40,28 @@ def initial_definitions(parts: Parts, names: ModelNames) -> dict[Component, Bind
                     twice.add(component)
                 found[component] = Binding(node.right, placed.scope, output=k)
     return {c: b for c, b in found.items() if c not in twice}
+
+
+def _chosen(
+    nodes: tuple[tree.Equation, ...], scope: Class, names: ModelNames
+) -> Iterator[tree.Equality]:
+    """The equations that hold in any case, those of branches that parameters choose included."""
+    for node in nodes:
+        if isinstance(node, tree.Equality):
+            yield node
+        elif isinstance(node, tree.If):
+            for condition, body in node.branches:
+                truth = ex.ONE
+                if condition is not None:
+                    value = names.value_at(condition, scope)
+                    if not isinstance(value, Expression):
+                        break
+                    truth = names.evaluator.parameters.settle(value, "it selects a branch")
+                if truth.op != "const":
+                    break
+                if truth.value:
+                    yield from _chosen(body, scope, names)
+                    break
 
 
 def _parameter(reference: tree.Reference, scope: Class) -> Component | None:
