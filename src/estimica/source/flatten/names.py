@@ -34,7 +34,7 @@ from estimica.source.flatten.functions import FunctionReader
 from estimica.source.flatten.operators import chosen_operator
 from estimica.source.flatten.origins import expression_origin
 from estimica.source.instance.classes import Class
-from estimica.source.instance.components import Component, all_indices
+from estimica.source.instance.components import Component, all_indices, is_clock
 from estimica.source.instance.modifiers import Binding
 from estimica.source.instance.place import error_at
 from estimica.source.syntax import tree
@@ -609,6 +609,11 @@ class ModelNames:
     def variable(self, name: str) -> ScalarView | None:
         """The scalar variable of the flat model with this name."""
         return self._views.get(name)
+
+    def is_clock(self, name: str) -> bool:
+        """Whether the scalar variable of this name is a clock."""
+        view = self._views.get(name)
+        return view is not None and is_clock(view.component)
 
     def binding(self, name: str) -> Expression | str | None:
         """The value of a scalar parameter or constant in terms of others."""

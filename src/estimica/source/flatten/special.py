@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
+from estimica.source.clocks.operators import ClockOperators
 from estimica.source.connect.ends import End
 from estimica.source.connect.streams import flow_of
 from estimica.source.evaluate.values import Frame, Value, ValueMismatch, make_array
@@ -26,12 +27,15 @@ class SpecialOperators:
     def __init__(self, names: ModelNames) -> None:
         self._names = names
         self.connections: Connections | None = None
+        self.clocks = ClockOperators(names)
 
     def value(self, call: tree.Call, scope: Class, frame: Frame) -> Value | None:
         """The value of a call of such an operator; None where it is none."""
         parts = call.function.parts
         operator = _OPERATORS.get(parts[0].name if len(parts) == 1 else call.function.text)
-        return None if operator is None else operator(self, call, scope, frame)
+        if operator is None:
+            return self.clocks.value(self._names.evaluator, call, scope, frame)
+        return operator(self, call, scope, frame)
 
     def _known(self, call: tree.Call, scope: Class) -> Connections:
         if self.connections is None:

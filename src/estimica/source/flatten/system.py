@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, FlatSystem, Origin, Variability, Variable
+from estimica.source.clocks.synchronous import without_clocks
 from estimica.source.evaluate.expressions import Evaluator
 from estimica.source.evaluate.values import ValueMismatch, is_array
 from estimica.source.external.twins import TWINS
@@ -22,7 +23,7 @@ from estimica.source.flatten.variables import VariableReader, require_few, scala
 from estimica.source.flatten.walk import Parts, parts_of, visit
 from estimica.source.flatten.whens import Whens
 from estimica.source.instance.classes import Class
-from estimica.source.instance.components import Component
+from estimica.source.instance.components import Component, is_clock
 from estimica.source.instance.modifiers import Binding
 from estimica.source.kept.calls import KeptCalls
 from estimica.source.syntax import tree
@@ -116,6 +117,7 @@ def _system(
             (initial_algorithms if section.initial else algorithms).extend(found)
         else:
             (initial if section.initial else equations).section(placed)
+    clocks = names.special_operators.clocks
     joined = connection_equations(connections, parts, names, evaluator)  # type: ignore[arg-type]
     discrete = whens.discrete()
     all_equations = [*equations.equations, *joined, *algorithms, *bindings]
@@ -126,8 +128,8 @@ def _system(
     ]
     _visit_missing_inner_late(world, parts, names)
     variables = [v for leaf in parts.leaves for v in reader.variables(leaf, discrete)]
-    unused = _unused_of_buses(parts, [*all_equations, *all_initial], whens)
-    return FlatSystem(
+    unused = _unused_of_buses(parts, [*all_equations, *all_initial], whens, clocks.expressions())
+    system = FlatSystem(
         name=world.model.class_.name,
         variables=(
             *(v for v in variables if v.name not in unused),
@@ -141,6 +143,8 @@ def _system(
         description=world.model.class_.definition.description,
         notes=tuple(dict.fromkeys([*world.notes, *evaluator.notes])),
     )
+    clock_variables = [n for leaf in parts.leaves if is_clock(leaf) for n in scalar_names(leaf)]
+    return without_clocks(system, clocks, clock_variables)
 
 
 def _visit_missing_inner_late(world: World, parts: Parts, names: ModelNames) -> None:
@@ -164,7 +168,9 @@ def _functions_of_time(bindings: Sequence[Equation]) -> dict[str, Expression]:
     return found
 
 
-def _unused_of_buses(parts: Parts, equations: Sequence[Equation], whens: Whens) -> set[str]:
+def _unused_of_buses(
+    parts: Parts, equations: Sequence[Equation], whens: Whens, others: Sequence[Expression]
+) -> set[str]:
     """Variables of expandable connectors that nobody uses: they do not exist."""
     candidates = {
         name
@@ -174,7 +180,7 @@ def _unused_of_buses(parts: Parts, equations: Sequence[Equation], whens: Whens) 
     }
     if not candidates:
         return candidates
-    roots = [side for e in equations for side in (e.lhs, e.rhs)]
+    roots = [*others, *(side for e in equations for side in (e.lhs, e.rhs))]
     for branch in (b for w in whens.clauses for b in w.branches):
         roots += branch.conditions
         for action in branch.actions:

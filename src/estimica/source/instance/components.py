@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from estimica.source.instance import predefined
 from estimica.source.instance.classes import (
     Class,
     Leaf,
@@ -414,3 +415,9 @@ def _require_not_final(element: tree.Component, modifiers: Modifiers) -> None:
             modifiers.at,
             f"'{element.name}' is declared final; its value cannot be changed",
         )
+
+
+def is_clock(component: Component) -> bool:
+    """Whether a component is a clock, or an array of clocks."""
+    leaf = component.leaf
+    return leaf is not None and leaf.type.definition is predefined.CLOCK

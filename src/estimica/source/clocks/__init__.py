@@ -1,0 +1,1 @@
+"""Synchronous Modelica: clocks, partitions, and the when-clauses that stand for them."""
