@@ -79,8 +79,7 @@ def _jacobian(
         }
         seeds = [(j, {inputs[j]: ex.ONE}) for j in columns]
         body = _Differentiated(depending, seeds, tangent).body(function.body)
-        searched = [j for j in columns if j in searching_inputs(function)]
-        for j in searched:
+        for j in sorted(searching_inputs(function).intersection(columns)):
             missing = {(k, j): _change(y, j) for k, y in real if (k, j) not in found}
             found.update(missing)
             # first of all: the rest may return early

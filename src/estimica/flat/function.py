@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
@@ -196,30 +196,35 @@ def with_callees(function: FlatFunction) -> tuple[FlatFunction, ...]:
     return (*functions_in(*inner), function)
 
 
+_dependencies: WeakKeyDictionary[FlatFunction, dict[str, frozenset[int]]] = WeakKeyDictionary()
+
+
 def dependencies(function: FlatFunction) -> dict[str, frozenset[int]]:
     """For every name, the numbers of the inputs by whose value it is computed (not chosen)."""
+    known = _dependencies.get(function)
+    if known is None:
+        known = _dependencies[function] = _found_dependencies(function)
+    return known
+
+
+def _found_dependencies(function: FlatFunction) -> dict[str, frozenset[int]]:
     found = {n: frozenset({k}) for k, n in enumerate(function.inputs)}
     none: frozenset[int] = frozenset()
-    assignments = [s for s in statements(function.body) if isinstance(s, Assign)]
+    needs = [
+        (target, ex.names_in(value))
+        for s in statements(function.body)
+        if isinstance(s, Assign)
+        for target, value in zip(s.targets, s.values, strict=True)
+    ]
     changed = True
     while changed:  # a loop may carry what is assigned last to what is assigned first
         changed = False
-        memo: dict[Expression, frozenset[int]] = {}
-        for s in assignments:
-            for target, value in zip(s.targets, s.values, strict=True):
-                for e in ex.walk(value):
-                    if e not in memo:
-                        memo[e] = (
-                            none.union(*(memo[a] for a in e.operands))
-                            if e.operands
-                            else found.get(e.target, none)
-                            if e.op == "name"
-                            else none
-                        )
-                new = found.get(target, none) | memo[value]
-                if new != found.get(target, none):
-                    found[target] = new
-                    changed = True  # what was computed with less is computed again
+        for target, names in needs:
+            before = found.get(target, none)
+            new = before.union(*(found.get(n, none) for n in names))
+            if len(new) > len(before):
+                found[target] = new
+                changed = True
     return found
 
 

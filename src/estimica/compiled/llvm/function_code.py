@@ -7,14 +7,21 @@ fails), all outputs are NaN.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
+import llvmlite.binding as llvm
 
 from estimica.compiled.llvm.domain import DOMAIN_TOLERANCE, FLOOR, MOST_PRODUCTS, POWER_FLOOR
 from estimica.compiled.llvm.foreign_code import FOREIGN_CODE
 from estimica.compiled.llvm.instructions import ONE, ZERO, Instructions, Stream, constant
+from estimica.compiled.llvm.object_code import load_object_code
+from estimica.compiled.llvm.processor import initialise_llvm
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.function import (
@@ -32,9 +39,10 @@ from estimica.flat.function import (
     called,
 )
 
-#: a function of more lines is not copied to where it is called: the optimiser's time grows faster
-#: than the length of what it works on
-_LONG = 600
+#: with more lines than this the optimiser is told to hurry: its time grows faster than their number
+_LONG = 1000
+#: stands for the name of a function, which depends on its text
+_OWN = "own.name"
 _NAN = constant(math.nan)
 _PLAIN = {
     "add": ca.OP_ADD, "sub": ca.OP_SUB, "mul": ca.OP_MUL, "div": ca.OP_DIV, "neg": ca.OP_NEG,
@@ -48,25 +56,34 @@ _PLAIN = {
 _SWAPPED = {"gt": ca.OP_LT, "ge": ca.OP_LE}
 
 
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """A function in memory, for ever: whatever calls it has its address."""
+
+    symbol: str
+    declaration: str
+    engine: Any
+
+
+#: by content; a function is compiled once however many models and kernels call it
+_compiled: dict[FlatFunction, _Compiled] = {}
+_lock = threading.RLock()
+
+
 class FunctionLibrary:
-    """The functions that one module of assembly calls, each written once."""
+    """The functions that one module of assembly calls; `externals` are their declarations."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
         self.externals: set[str] = set()
-        self.longest = 0  # lines
-        self._symbols: dict[FlatFunction, str] = {}
 
     def symbol(self, function: FlatFunction) -> str:
-        """The name of a function in the module."""
-        known = self._symbols.get(function)
-        if known is None:
-            writer = _FunctionWriter(function, self)
-            known = self._symbols[function] = f"@call.{len(self._symbols)}"
-            self.texts.append(writer.write(known))
-            self.longest = max(self.longest, len(writer.stream.lines))
-            self.externals |= writer.externals
-        return known
+        """The name of a function, which is ready to be called."""
+        with _lock:
+            known = _compiled.get(function)
+            if known is None:
+                known = _compiled[function] = _compile(function)
+        self.externals.add(known.declaration)
+        return known.symbol
 
     def invoke(
         self, stream: Stream, function: FlatFunction, arguments: Sequence[str], room: str
@@ -86,6 +103,21 @@ class FunctionLibrary:
         return [stream.value(f"load double, ptr {p}") for p in places]
 
 
+def _compile(function: FlatFunction) -> _Compiled:
+    """A module of its own, named by its text: so it is the same in all processes."""
+    initialise_llvm()
+    writer = _FunctionWriter(function, FunctionLibrary())
+    body = writer.write()
+    declarations = sorted(writer.externals | writer.library.externals)
+    text = "\n".join([*declarations, f"define i1 @{_OWN}{body}"])
+    symbol = f"kept.{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+    lines = len(writer.stream.lines)
+    engine = load_object_code(text.replace(f"@{_OWN}", f"@{symbol}"), 2 if lines < _LONG else 1)
+    llvm.add_symbol(symbol, engine.get_function_address(symbol))
+    signature = "double, " * len(function.inputs)
+    return _Compiled(f"@{symbol}", f"declare i1 @{symbol}({signature}ptr)", engine)
+
+
 class _FunctionWriter(Instructions):
     """One function: its names are places in memory, which the optimiser turns into registers."""
 
@@ -100,7 +132,8 @@ class _FunctionWriter(Instructions):
         self.memo: dict[Expression, str] = {}
         self.calling: dict[Expression, bool] = {}
 
-    def write(self, symbol: str) -> str:
+    def write(self) -> str:
+        """What follows the name of the function."""
         function, lines = self.function, self.stream.lines
         for name in dict.fromkeys((*assigned_names(function.body), *function.outputs)):
             self.places[name] = self._reserve("double")
@@ -120,10 +153,9 @@ class _FunctionWriter(Instructions):
             self._line(f"store double {_NAN}, ptr {self.stream.element('%out', k)}")
         self._line("ret i1 0")
         inputs = "".join(f"double %a{k}, " for k in range(len(function.inputs)))
-        once = "noinline " if len(lines) > _LONG else ""
         return "\n".join(
             [
-                f"define internal i1 {symbol}({inputs}ptr %out) nounwind {once}{{",
+                f"({inputs}ptr %out) nounwind {{",
                 *self.reserved,
                 *lines,
                 "}\n",

@@ -18,7 +18,6 @@ import casadi as ca
 from estimica.compiled.llvm.function_code import FunctionLibrary
 from estimica.compiled.llvm.instructions import Stream
 from estimica.compiled.llvm.object_code import load_object_code
-from estimica.compiled.llvm.processor import initialise_llvm
 from estimica.flat.calculus import MOST_COLUMNS, function_change, function_jacobian
 from estimica.flat.function import FlatFunction, influences
 
@@ -159,14 +158,13 @@ class KeptFunction(ca.Callback):  # type: ignore[misc]
     @cached_property
     def _numeric(self) -> Callable[[Sequence[float]], list[float]]:
         """The compiled function itself, called from Python."""
-        initialise_llvm()
         library, stream = FunctionLibrary(), Stream("v")
         n_in, n_out = len(self.function.inputs), len(self.function.outputs)
         places = [stream.element("%arg", k) for k in range(n_in)]
         arguments = [stream.value(f"load double, ptr {p}") for p in places]
         library.invoke(stream, self.function, arguments, "%out")
         main = "define void @main(ptr %arg, ptr %out) nounwind {\n" + stream.body()
-        engine = load_object_code("\n".join([*sorted(library.externals), *library.texts, main]), 1)
+        engine = load_object_code("\n".join([*sorted(library.externals), main]), 1)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
         compiled = prototype(engine.get_function_address("main"))
         given, results = (ctypes.c_double * n for n in (max(1, n_in), max(1, n_out)))

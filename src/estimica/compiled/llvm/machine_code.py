@@ -220,9 +220,7 @@ def compile_functions(
         bodies.append(_setup([w.function.name() for w in writers if w.setup.stores]))
         names.append(SETUP)
     declarations = sorted(library.externals.union(*(w.externals for w in writers)))
-    bodies = library.texts + bodies
     size = max((f.n_instructions() for f in functions), default=0)
-    size = max(size, library.longest)
     level = 2 if size < _LARGE else 1 if size < _HUGE else 0
     engine = load_object_code("\n".join(declarations + bodies), level)
     addresses = {name: engine.get_function_address(name) for name in names}
