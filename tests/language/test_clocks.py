@@ -327,3 +327,12 @@ def test_the_interval_of_a_clock_is_tunable():
 def test_what_is_wrong_is_told(declarations, equations, told):
     with pytest.raises(EstimicaError, match=told):
         es.load_model(model(declarations, equations))
+
+
+def test_a_condition_that_holds_from_the_start_makes_a_tick():
+    text = model(
+        "Integer n(start=0); Boolean b = time < 0.2 or time > 0.6;",
+        "when Clock(b) then n = previous(n) + 1; end when;",
+    )
+    (n,) = run(text, "n")
+    np.testing.assert_array_equal(n, np.where(TIMES < 0.6, 1, 2))

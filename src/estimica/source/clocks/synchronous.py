@@ -44,6 +44,11 @@ def without_clocks(
     return _Translation(system, operators, partitions, frozenset(clock_variables)).system()
 
 
+#: an interval of which only the beginning of the run matters; ticks that are a billionth of it
+#: early count as in time, so that it must not be too large
+_RARELY = ex.const(1000.0)
+
+
 def _is_constant(variable: Variable) -> bool:
     return variable.variability in (Variability.PARAMETER, Variability.CONSTANT)
 
@@ -328,17 +333,38 @@ class _Translation:
         return due
 
     def _counter(self, base: BaseClock, origin: Origin) -> str:
-        """The number of ticks of an event clock so far."""
+        """The number of ticks of an event clock so far.
+
+        A condition that holds from the start makes the first tick there.
+        """
         known = self._counted.get(base)
         if known is None:
             known = self._counted[base] = f"$ticks{len(self._counted) + 1}"
-            done = f"{known}.done"
+            done, event, begun = f"{known}.done", f"{known}.event", f"{known}.begun"
             assert base.condition is not None
-            condition = self._rewritten(base.condition)
             for name in (known, done):
                 self._add(name, Kind.INTEGER, origin)
-            one_more = Action(known, ex.add(ex.pre(known), ex.ONE), False, origin)
-            self._whens.append(When((Branch((condition,), (one_more,)),), origin))
+            self._add(event, Kind.BOOLEAN, origin, start=None)
+            self._add(begun, Kind.BOOLEAN, origin)
+            condition = ex.name(event)
+            self._continuous.append(Equation(condition, self._rewritten(base.condition), origin))
+            has_begun = Action(begun, ex.ONE, False, origin)
+
+            def counted(true: Expression) -> Action:
+                return Action(known, ex.add(ex.pre(known), true), False, origin)
+
+            at_start = ex.logical_and(condition, ex.logical_not(ex.pre(begun)))
+            one_if = ex.conditional(at_start, ex.ONE, ex.ZERO)
+            first = ex.node("sample", ex.ZERO, _RARELY)
+            self._whens.append(
+                When(
+                    (
+                        Branch((condition,), (counted(ex.ONE), has_begun)),
+                        Branch((first,), (counted(one_if), has_begun)),
+                    ),
+                    origin,
+                )
+            )
             due = ex.relation("ne", ex.pre(known), ex.pre(done))
             caught_up = Action(done, ex.pre(known), False, origin)
             self._whens.append(When((Branch((due,), (caught_up,)),), origin))
