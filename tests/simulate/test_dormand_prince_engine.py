@@ -184,10 +184,18 @@ def test_algebraic_equation_without_solution_is_named() -> None:
     assert run.time == pytest.approx(1.0, abs=1e-4)
 
 
-def test_singular_algebraic_equations_are_named() -> None:
-    run = algebraic(lambda x, z: (x - 1) * 0 * z[1]).run()
+def test_singular_algebraic_equations_that_cannot_hold_are_named() -> None:
+    run = algebraic(lambda x, z: (x - 1) * 0 * z[1] + 1e-3).run()
     assert run.status == status.SINGULAR
     assert run.time == 0.0
+
+
+def test_an_unknown_that_nothing_determines_stays_as_it_is() -> None:
+    problem = algebraic(lambda x, z: ca.fmax(x - 1, 0) * (z[1] - x), z0=0.25)
+    run = problem.run()
+    np.testing.assert_allclose(run.Y[:, 0], problem.times, atol=1e-6)
+    assert run.status == status.DONE
+    assert run.z[1] == pytest.approx(3.0)
 
 
 def test_violated_check_ends_the_run_with_its_index() -> None:

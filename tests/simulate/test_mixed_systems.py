@@ -138,3 +138,64 @@ end Dimmer;
     conducting = (phase > begin) & (phase < np.pi)
     i = np.where(conducting, 100 * np.sin(t) / (10 + 1e-5), 100 * np.sin(t) * 1e-5 / (1 + 1e-4))
     np.testing.assert_allclose(run.value("i"), i, atol=1e-8)
+
+
+def test_a_schmitt_trigger_leaps_where_its_branch_ends():
+    model = es.load_model("""
+model Schmitt
+  parameter Real gain = 1e4, limit = 15;
+  Real u, v(start=-7), out(start=-15);
+equation
+  u = 20*sin(time);
+  out = noEvent(if gain*v > limit then limit elseif gain*v < -limit then -limit else gain*v);
+  v = (u + out)/2;
+end Schmitt;
+""")
+    t = np.linspace(0, 12, 241)
+    run = model.simulate(t, outputs=["v", "out"], options=OPTIONS)
+    edge = 15 - 2 * 15 / 1e4  # of the input, up to which gain*v stays beyond the limit
+    out, expected = -15.0, []
+    for u in 20 * np.sin(np.linspace(0, 12, 24001)):
+        out = 15.0 if u >= edge else -15.0 if u <= -edge else out
+        expected.append(out)
+    expected = np.array(expected)[::100]
+    np.testing.assert_allclose(run.value("out"), expected, atol=1e-9)
+    np.testing.assert_allclose(run.value("v"), (20 * np.sin(t) + expected) / 2, atol=1e-8)
+
+
+def test_a_delayed_whole_number_stays_whole():
+    model = es.load_model("""
+model Late
+  Integer n(start=1, fixed=true), late; Real xr;
+equation
+  when sample(0, 0.7) then
+    n = pre(n) + 2;
+  end when;
+  xr = n;
+  late = integer(delay(xr, 0.3));
+end Late;
+""")
+    t = np.linspace(0, 10, 101) + 0.05
+    run = model.simulate(np.concatenate([[0.0], t]), outputs=["late", "n"], options=OPTIONS)
+    np.testing.assert_array_equal(run.value("n")[1:], 3 + 2 * np.floor(t / 0.7))
+    np.testing.assert_array_equal(
+        run.value("late")[1:], 3 + 2 * np.maximum(np.floor((t - 0.3) / 0.7), 0)
+    )
+
+
+def test_an_unknown_that_is_zero_beside_large_terms():
+    """The residual is rounded to 1e-11: Newton's step for m gets no smaller than that."""
+    model = es.load_model("""
+model Standstill
+  parameter Real p1 = 101325.3, k = 100;
+  Real m, p, head;
+equation
+  head = if time < 1 then 500*(1 - time) else 0;
+  p = p1 + head;
+  p = p1 + k*m + m^3;
+end Standstill;
+""")
+    t = np.linspace(0, 2, 41)
+    run = model.simulate(t, outputs=["m"], options=OPTIONS)
+    m = run.value("m")
+    np.testing.assert_allclose(100 * m + m**3, 500 * np.maximum(1 - t, 0), atol=1e-9)

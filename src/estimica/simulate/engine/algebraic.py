@@ -30,6 +30,14 @@ PROJECTIONS, PROJECTED, PROJECTED_SIZE = 4, 1e-14, 1e-6
 #: what equations that are left over may be off by, beside the largest unknown: they say the same as
 #: others and differ by rounding
 CONTRADICTION = 1e-8
+#: rounds in which Newton's step does not get smaller, by which it is known as rounding
+STILL = 3
+#: damped rounds, halvings of a step (2^-20 is a millionth) and the part of the decrease that a step
+#: promises which it must make (Armijo 1966); all chosen as in roots/newton.py, for small systems
+DAMPED_LIMIT, DAMPINGS, ARMIJO = 30, 20, 1e-4
+#: another branch is looked for from this part of the unknowns' size on, at distances that double:
+#: 40 times to 1e8 times the size (chosen)
+FIRST_LEAP, LEAPS = 1e-4, 40
 FAILED, SINGULAR = 1, 2
 
 
@@ -93,25 +101,32 @@ def blame_residual(iw: Vector, rw: Vector, code: int) -> int:
 
 
 @engine_function
-def solve_algebraic(iw: Vector, rw: Vector) -> int:
+def sum_of(n: int, a: Vector) -> float:
+    """The sum, which is not finite where one of them is not."""
+    total = 0.0
+    for k in range(n):
+        total += a[k]
+    return total
+
+
+@engine_function
+def newton(iw: Vector, rw: Vector) -> int:
     """Newton's method for z from where it is; 0, or what failed."""
     nz = iw[at.NZ]
     z, step = part(rw, iw[at.O_V]), part(rw, iw[at.O_DZ])
     residual = part(rw, iw[at.O_G])
-    before, halvings = 0.0, 0
+    before, halvings, still = 0.0, 0, 0
     for iteration in range(NEWTON_LIMIT):
         iw[at.NEWTON] += 1
         factor_algebraic(iw, rw)
-        total = 0.0
-        for k in range(nz):
-            total += residual[k]
-        if not np.isfinite(total) and iteration > 0 and halvings < HALVING_LIMIT:
+        finite = np.isfinite(sum_of(nz, residual))
+        if not finite and iteration > 0 and halvings < HALVING_LIMIT:
             halvings += 1
             for k in range(nz):
                 step[k] *= 0.5
                 z[k] += step[k]
             continue
-        if not np.isfinite(total):
+        if not finite:
             return blame_residual(iw, rw, FAILED)
         halvings = 0
         for k in range(nz):
@@ -122,7 +137,11 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
             z[k] -= step[k]
             size = max(size, abs(step[k]) / (abs(z[k]) + ENOUGH))
             largest, longest = max(largest, abs(z[k])), max(longest, abs(step[k]))
-        if iw[at.LINEAR_Z] or size <= ENOUGH or longest <= ROUNDED * largest:
+        # what no longer shrinks is rounding of the residual: an unknown that is zero beside terms
+        # that are large, as a flow beside pressures
+        still = still + 1 if 2.0 * size > before and iteration > 0 else 0
+        rounded = still >= STILL and longest <= ENOUGH * (largest + 1.0)
+        if iw[at.LINEAR_Z] or size <= ENOUGH or longest <= ROUNDED * largest or rounded:
             if off > CONTRADICTION * (largest + 1.0):
                 return blame_residual(iw, rw, SINGULAR)
             return 0
@@ -130,6 +149,82 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
             return 0
         before = size
     return blame_residual(iw, rw, FAILED)
+
+
+@engine_function
+def merit(iw: Vector, rw: Vector) -> float:
+    """The residual's length at the current point, each equation in units of its unknowns."""
+    set_result(iw, 0, iw[at.O_G])
+    set_result(iw, 1, iw[at.O_GZ])
+    call(iw, at.ALGEBRAIC)
+    total = 0.0
+    for k in range(iw[at.NZ]):
+        total += (rw[iw[at.O_G] + k] * rw[iw[at.O_SCALE] + k]) ** 2
+    return total
+
+
+@engine_function
+def scale_rows(iw: Vector, rw: Vector) -> None:
+    """One over the largest entry of every row of g_z."""
+    nz = iw[at.NZ]
+    places, values = part(iw, iw[at.I_GZ]), part(rw, iw[at.O_GZ])
+    for k in range(nz):
+        rw[iw[at.O_SCALE] + k] = 0.0
+    for k in range(iw[at.NNZ_Z]):
+        row = iw[at.O_SCALE] + places[k] // nz
+        rw[row] = max(rw[row], abs(values[k]))
+    for k in range(nz):
+        size = rw[iw[at.O_SCALE] + k]
+        rw[iw[at.O_SCALE] + k] = 1.0 / size if size > 0.0 else 1.0
+
+
+@engine_function
+def damped_newton(iw: Vector, rw: Vector) -> int:
+    """Newton's method with steps that make the residual smaller; the last rounds are plain."""
+    nz = iw[at.NZ]
+    z, step, old = part(rw, iw[at.O_V]), part(rw, iw[at.O_DZ]), part(rw, iw[at.O_Z_OLD])
+    for _ in range(DAMPED_LIMIT):
+        iw[at.NEWTON] += 1
+        factor_algebraic(iw, rw)
+        if not np.isfinite(sum_of(nz, part(rw, iw[at.O_G]))):
+            return blame_residual(iw, rw, FAILED)
+        scale_rows(iw, rw)
+        size = 0.0
+        for k in range(nz):
+            step[k], old[k] = rw[iw[at.O_G] + k], z[k]
+            size += (step[k] * rw[iw[at.O_SCALE] + k]) ** 2
+        solve_linear(iw, rw, step, 1)
+        damping = 1.0
+        for _ in range(DAMPINGS):
+            for k in range(nz):
+                z[k] = old[k] - damping * step[k]
+            if merit(iw, rw) <= (1.0 - ARMIJO * damping) * size:
+                break
+            damping *= 0.5
+        else:
+            return blame_residual(iw, rw, FAILED)
+        if damping == 1.0:
+            failed = newton(iw, rw)
+            if failed == 0:
+                return 0
+            for k in range(nz):
+                z[k] = old[k] - step[k]
+    return blame_residual(iw, rw, FAILED)
+
+
+@engine_function
+def solve_algebraic(iw: Vector, rw: Vector) -> int:
+    """z from where it is: by Newton's method, and with damped steps where that fails."""
+    nz = iw[at.NZ]
+    begun = iw[at.O_Z_BEGIN]
+    for k in range(nz):
+        rw[begun + k] = rw[iw[at.O_V] + k]
+    failed = newton(iw, rw)
+    if failed != FAILED or iw[at.LINEAR_Z]:
+        return failed
+    for k in range(nz):
+        rw[iw[at.O_V] + k] = rw[begun + k]
+    return damped_newton(iw, rw)
 
 
 @engine_function
@@ -161,9 +256,49 @@ def algebraic_rate(iw: Vector, rw: Vector) -> int:
     return 0
 
 
-def _algebraic(iw: Vector, rw: Vector, t: float, h: float, function: int, rate: int) -> int:
-    """z at the current point, and Z where a function for its right-hand side is given; or z'."""
-    if rate:
+@engine_function
+def leap(iw: Vector, rw: Vector, t: float) -> int:
+    """z on another branch, where the one that it was on has ended, as that of a Schmitt trigger.
+
+    Behind a fold no root is near, and Newton's step points along the way by which two of them have
+    vanished. Roots are looked for in this direction, further and further off.
+    """
+    nz, good = iw[at.NZ], iw[at.O_V_GOOD]
+    z, way = part(rw, iw[at.O_V]), part(rw, iw[at.O_Z_BEGIN])
+    set_inputs(iw, rw, t)
+    iw[at.X] = iw[at.BASE] + 8 * iw[at.O_W0]
+    iw[at.S] = iw[at.X] + 8 * iw[at.NX]
+    for k in range(nz):
+        z[k] = rw[good + k]
+    factor_algebraic(iw, rw)
+    length = 0.0
+    for k in range(nz):
+        way[k] = rw[iw[at.O_G] + k]
+    solve_linear(iw, rw, way, 1)
+    for k in range(nz):
+        length = max(length, abs(way[k]) / (abs(z[k]) + 1.0))
+    if not 0.0 < length < np.inf:
+        return FAILED
+    distance = FIRST_LEAP
+    for _ in range(LEAPS):
+        for k in range(nz):
+            z[k] = rw[good + k] - distance / length * way[k]
+        if newton(iw, rw) == 0:
+            for k in range(nz):
+                if abs(z[k] - rw[good + k]) > FIRST_LEAP * (abs(z[k]) + 1.0):
+                    return 0
+        distance *= 2.0
+    for k in range(nz):
+        z[k] = rw[good + k]
+    return FAILED
+
+
+def _algebraic(iw: Vector, rw: Vector, t: float, h: float, function: int, task: int) -> int:
+    """z at the current point, and Z where a function for its right-hand side is given; or z'; or z
+    on another branch."""
+    if task == at.LEAP:
+        return leap(iw, rw, t)
+    if task:
         return algebraic_rate(iw, rw)
     failed = solve_algebraic(iw, rw)
     if failed == 0 and function:

@@ -29,6 +29,9 @@ BRACKET = 1e-13
 #: where the slope of a relation before its event was rounding itself, this much of it is meant: the
 #: slope after must then be 1e3 (ROUNDING_SLOPE times AT_REST) times as large to count
 ROUNDING_SLOPE = 1e13
+#: what a location leaves is this part of the depth at which the change was seen, at most (chosen;
+#: measured it is below 1e-6)
+LEFT_OVER = 1e-2
 FREE = -1.0  # a relation that is not held
 
 
@@ -217,8 +220,9 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
         true = rw[iw[at.O_D] + i] > 0.5
         slack = abs(slope) * blur
         hold = FREE
-        if i == cause:
-            slack = max(slack, 4.0 * abs(g))  # what the location has left, and as much again
+        # what the location has left, and as much again; a jump is no rest of a location
+        if i == cause and abs(g) <= LEFT_OVER * abs(rw[iw[at.O_ZERO_LOW] + i]):
+            slack = max(slack, 4.0 * abs(g))
         if i == cause or (abs(g) <= slack and (slope < 0.0) == true and slope != 0.0):
             hold = 0.0 if true else 1.0
         rw[iw[at.O_SLACK] + i] = slack

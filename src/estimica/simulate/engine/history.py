@@ -79,10 +79,12 @@ def look_up_one(iw: Vector, rw: Vector, t: float, i: int) -> None:
     w = iw[at.O_WEIGHT]
     weights(rw, w, (s - rw[start]) / length)
     nodes, size = start + 2 + i, nh * (1 + m)
-    total, slope = 0.0, 0.0
-    for k in range(NODES):
-        total += rw[w + k] * rw[nodes + k * size]
-        slope += rw[w + NODES + k] * rw[nodes + k * size]
+    # differences from the first node: what is constant, as a whole number is, comes out exactly
+    total, slope = rw[nodes], 0.0
+    for k in range(1, NODES):
+        rise = rw[nodes + k * size] - rw[nodes]
+        total += rw[w + k] * rise
+        slope += rw[w + NODES + k] * rise
     slope /= length
     rw[value], rw[iw[at.O_VDOT] + nz + i] = total, slope
     nodes = start + 2 + nh + i * m

@@ -50,6 +50,8 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 # a complete factorisation of g_z, where it is singular, and of the stiff method's matrix
 (O_ROW_SIZE, O_ROW_WORK, O_STIFF_SIZE, O_STIFF_WORK) = range(165, 169)
 (I_STIFF_ROWS, I_STIFF_COLUMNS, STIFF_RANK) = range(187, 190)
+# damped steps: scales of the rows of g_z, z before the step, and where it began
+(O_SCALE, O_Z_OLD, O_Z_BEGIN) = (169, 55, 93)
 # the explicit method and its dense output
 (O_W0, O_W1, O_WT, O_WD, O_K1, O_K2, O_K3, O_K4, O_K5, O_K6, O_K7, O_E, O_R2, O_R3, O_R4, O_R5,
  O_RZ) = range(170, 187)  # fmt: skip
@@ -77,7 +79,7 @@ FIRST_INDEX = 280  # index vectors begin here
 RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP = range(8)
 N_SETTING = 8
 # places in the clock vector
-(NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, BEGIN, LONGEST, BLUR, AFTER_JUMP) = range(9)
+(NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, BEGIN, LONGEST, BLUR, AFTER_JUMP, LAST_LEAP) = range(10)
 N_CLOCK = 16
 # places in the report vector
 R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM = range(5)
@@ -88,6 +90,7 @@ AUTOMATIC, EXPLICIT, IMPLICIT = range(3)
 LOG_WIDTH = 3
 AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)
 # tasks of the units
+LEAP = 1
 EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
 PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_BEFORE, PAST_ADD, PAST_TAKE = range(6)
 STIFF_STEP, STIFF_DENSE, STIFF_NORM, STIFF_CORRECT = range(4)

@@ -47,6 +47,9 @@ NEVER = 1e300
 #: two instants closer than this are one: some roundings of the time itself, or this part of the run
 #: (chosen: far above the error of a located event, 1e-13 of a step, and below any step in earnest)
 SAME_ROUNDINGS, SAME_PART = 8.0, 1e-12
+#: how often the event at the start is gone through with delayed signals (chosen: a discrete signal
+#: that is delayed twice)
+PAST_ROUNDS = 3
 #: changes of one relation closer than this part of the run are counted towards an accumulation.
 #: Chosen: a bouncing ball is stopped when its jumps have shrunk to a hundred-millionth of the run
 ACCUMULATION_PART = 1e-8
@@ -545,7 +548,9 @@ def emit_within(iw: Vector, rw: Vector, limit: float) -> int:
             call_unit(iw[at.UNIT_PROJECTION], iw, rw, times[k], 0.0, w, 0)
         status = emit(iw, rw, times[k], w, k)
         if status:
-            rw[clock + at.NOW] = times[k]
+            iw[at.SAMPLE] = k
+            if status == NOT_FINITE_OUTPUT:
+                rw[clock + at.NOW] = times[k]
             return status
         k += 1
         iw[at.SINCE] = 0
@@ -614,6 +619,7 @@ def start_run(iw: Vector, rw: Vector) -> int:
     rw[clock + at.NOW] = t
     rw[clock + at.BLUR] = max(SAME_ROUNDINGS * EPS * abs(t), SAME_PART * rw[setting + at.SPAN])
     rw[clock + at.LAST_ERROR], rw[clock + at.AFTER_JUMP], iw[at.FRESH] = CAUTIOUS, 0.0, 0
+    rw[clock + at.LAST_LEAP] = -NEVER
     for i in range(iw[at.NG]):
         rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -NEVER, 0.0
         rw[iw[at.O_WINDOW] + 2 * iw[at.NG] + i] = 0.0
@@ -635,6 +641,13 @@ def start_run(iw: Vector, rw: Vector) -> int:
         status = handle_event(iw, rw, False, -1)
         rw[iw[at.O_FLAGS]] = 0.0
     if status == DONE and iw[at.NH]:
+        # the first values are those after the initial event, which may depend on them
+        for _ in range(PAST_ROUNDS if iw[at.HAS_EVENTS] else 0):
+            status = call_unit(past, iw, rw, t, 0.0, at.PAST_BEGIN, 0)
+            if status == DONE:
+                status = handle_event(iw, rw, False, -1)
+            if status:
+                return status
         status = call_unit(past, iw, rw, t, 0.0, at.PAST_BEGIN, 0)
         for j in range(iw[at.M]):
             rw[iw[at.O_DT] + j] = 0.0
@@ -650,6 +663,24 @@ def start_run(iw: Vector, rw: Vector) -> int:
         h = first_step(iw, rw, t, limit)
     rw[clock + at.NEXT_STEP] = h
     return DONE
+
+
+@engine_function
+def leap_on(iw: Vector, rw: Vector, stop: float) -> bool:
+    """Whether the algebraic unknowns could go on to another branch, once for each instant."""
+    clock = iw[at.O_CLOCK]
+    t, blur = rw[clock + at.NOW], rw[clock + at.BLUR]
+    if iw[at.NZ] == 0 or iw[at.NH] or t <= rw[clock + at.LAST_LEAP]:
+        return False
+    rw[clock + at.LAST_LEAP] = t + blur
+    if call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t + blur, 0.0, 0, at.LEAP):
+        return False
+    keep_unknowns(iw, rw)
+    # the step that collapsed is no guess: as after a change of method
+    rw[clock + at.NEXT_STEP] = 1e-6 * (stop - t)
+    if iw[at.HAS_EVENTS] and handle_event(iw, rw, False, -1):
+        return False
+    return begin(iw, rw, t) == DONE
 
 
 @engine_function
@@ -678,6 +709,9 @@ def run_on(iw: Vector, rw: Vector) -> int:
             rw[clock + at.NEXT_STEP] = 1e-6 * (stop - rw[clock + at.NOW])
             cause = -1
             continue
+        if status in (ALGEBRAIC, SINGULAR) and leap_on(iw, rw, stop):
+            status, cause = DONE, -1
+            continue
         if status:
             break
         cause = stop_at_event(iw, rw) if iw[at.NG] else -1
@@ -685,6 +719,14 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if cause >= 0 or limit == stop:
             limit -= rw[clock + at.BLUR]
         status = emit_within(iw, rw, limit)
+        if status in (ALGEBRAIC, SINGULAR):
+            # a branch of solutions may end within the step, and another one begin
+            restore_unknowns(iw, rw)
+            rw[clock + at.NEXT_STEP] = 0.1 * rw[clock + at.TAKEN]
+            if rw[clock + at.TAKEN] > rw[clock + at.BLUR] or leap_on(iw, rw, stop):
+                status, cause = DONE, -1
+                continue
+            break
         if status == DONE and iw[at.NH] and rw[clock + at.TAKEN] > 0.0:
             status = call_unit(iw[at.UNIT_HISTORY], iw, rw, rw[clock + at.NOW],
                                rw[clock + at.TAKEN], at.PAST_RECORD, 0)  # fmt: skip

@@ -228,7 +228,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_TIME: 1, at.O_INPUT: h.nu, at.O_UDOT: h.nu, at.O_BEGIN: 1, at.O_VALUE: h.nu,
         at.O_P: h.nP, at.O_D: h.nd, at.O_V: nv, at.O_VS: nv * m, at.O_V_GOOD: nv, at.O_G: nz,
         at.O_GZ: len(kernel.z_jacobian.rows), at.O_LUZ: nz * nz, at.O_DZ: nz, at.O_ROW_SIZE: nz,
-        at.O_ROW_WORK: nz,
+        at.O_ROW_WORK: nz, at.O_SCALE: nz, at.O_Z_OLD: nz, at.O_Z_BEGIN: nz,
         at.O_FX: len(kernel.state_jacobian.rows), at.O_FV: len(kernel.algebraic_jacobian.rows),
         at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: n, at.O_ACC: m,
         at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_CLOCK: at.N_CLOCK,
