@@ -111,7 +111,7 @@ def test_a_redeclaration_across_the_files_of_a_package(tmp_path):
 
 def test_what_is_final_or_not_there_cannot_be_modified():
     text = "model A final parameter Real k = 1; parameter Real m = 2; end A;\nmodel M\n  A a({});\nend M;"
-    with pytest.raises(es.SourceError, match=r"S203: text:3:7: 'k' is declared final"):
+    with pytest.raises(es.SourceError, match=r"S063: text:3:7: 'k' is declared final"):
         es.load_model(text.format("k = 3"))
-    with pytest.raises(es.SourceError, match=r"S222: text:3:7: .*'mm'.*did you mean 'm'"):
+    with pytest.raises(es.SourceError, match=r"S082: text:3:7: .*'mm'.*did you mean 'm'"):
         es.load_model(text.format("mm = 3"))

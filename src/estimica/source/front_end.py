@@ -164,7 +164,7 @@ def _class_of(world: World, request: Request) -> Class:
         found = inner
     if found.is_a("package") or found.leaf() is not None:
         raise SourceError(
-            "S225",
+            "S085",
             f"'{request.class_name}' is a {found.definition.word}; name a model, block or function",
         )
     return found

@@ -29,8 +29,24 @@ _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _HEAD_OF_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\.")
 #: the words that begin a class
 CLASS_WORDS = frozenset(
-    ("class", "model", "block", "connector", "record", "type", "package", "function", "operator")
-    + ("partial", "encapsulated", "expandable", "pure", "impure", "within", "final")
+    (
+        "class",
+        "model",
+        "block",
+        "connector",
+        "record",
+        "type",
+        "package",
+        "function",
+        "operator",
+        "partial",
+        "encapsulated",
+        "expandable",
+        "pure",
+        "impure",
+        "within",
+        "final",
+    )
 )
 
 

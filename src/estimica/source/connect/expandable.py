@@ -18,8 +18,8 @@ from estimica.source.syntax import tree
 class Ends(Protocol):
     """Finds the connectors that a reference means."""
 
-    def ends(self, reference: tree.Reference, scope: Class, frame: Any) -> list[End]:
-        """Row by row; none where one is absent."""
+    def ends(self, reference: tree.Reference, scope: Class, frame: Any) -> list[End] | None:
+        """Row by row; None where one is absent."""
 
     def indices(self, node: tree.Expression, scope: Class, frame: Any) -> list[int]:
         """The subscripts that a subscript means, counted from 1."""
@@ -35,7 +35,7 @@ class Joined:
     frame: Any
     names: Ends
 
-    def ends(self) -> tuple[list[End], list[End]]:
+    def ends(self) -> tuple[list[End] | None, list[End] | None]:
         """Both sides."""
         return (
             self.names.ends(self.node.left, self.scope, self.frame),
@@ -121,9 +121,13 @@ def grow(joined: Sequence[Joined]) -> list[Component]:
                 if connection.missing(other) is not None:
                     waiting = connection
                     continue
-                added += _add(
-                    lacking, connection.names.ends(other, connection.scope, connection.frame)
-                )
+                ends = connection.names.ends(other, connection.scope, connection.frame)
+                if not ends:
+                    continue  # a connector that does not exist says nothing
+                if lacking.part + 1 < len(lacking.reference.parts):
+                    waiting = connection  # a bus in the bus, which nobody declares
+                    continue
+                added += _add(lacking, ends)
                 changed = True
             if connection.missing(connection.node.left) or connection.missing(
                 connection.node.right
@@ -132,7 +136,7 @@ def grow(joined: Sequence[Joined]) -> list[Component]:
             changed = _share(connection, added) or changed
         if not changed and waiting is not None:
             raise error_at(
-                "S223",
+                "S083",
                 waiting.scope,
                 waiting.node.at,
                 f"neither '{waiting.node.left.text}' nor '{waiting.node.right.text}' says what "
@@ -142,12 +146,8 @@ def grow(joined: Sequence[Joined]) -> list[Component]:
 
 
 def _add(lacking: Missing, ends: list[End]) -> list[Component]:
-    if not ends:
-        return []
     peer = ends[0].component
     part = lacking.reference.parts[lacking.part]
-    if lacking.part + 1 < len(lacking.reference.parts):
-        return []  # a bus in a bus that is not declared
     if lacking.grows:
         numbers = lacking.joined._numbers(part)
         member = lacking.bus
@@ -188,7 +188,7 @@ def _share(connection: Joined, added: list[Component]) -> bool:
     """Two buses that are connected have the same members."""
     left, right = connection.ends()
     changed = False
-    for a, b in zip(left, right, strict=False):
+    for a, b in zip(left or (), right or (), strict=False):
         if a.component.leaf is None and b.component.leaf is None:
             changed = _shared(a.component, b.component, added) or changed
     return changed

@@ -196,7 +196,7 @@ def _mismatch(connection: Connection, left: End, right: End, lacking: str = "") 
         f"'{right.name}' has no '{lacking}'" if lacking else "they are of different kinds or sizes"
     )
     return error_at(
-        "S220",
+        "S080",
         connection.scope,
         connection.node.at,
         f"'{left.name}' and '{right.name}' cannot be connected: {reason}",

@@ -177,7 +177,9 @@ class _Execution:
                 }
                 after = self._replaced(after, changed)
         set_here = {a.target for b in branches for a in b.actions if not a.reinit}
-        own = {n: ex.name(n) for n, count in self._whenned.items() if count == 1 and n in set_here}
+        own: dict[str, Value] = {
+            n: ex.name(n) for n, count in self._whenned.items() if count == 1 and n in set_here
+        }
         after = self._replaced(after, own)
         if any(b.actions for b in branches):
             self._whens.clauses.append(When(tuple(branches), origin))

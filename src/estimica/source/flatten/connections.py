@@ -202,11 +202,11 @@ class _Collector:
     def connections(self, joined: Joined) -> list[Connection]:
         """The connections, connector by connector, that one connect equation means."""
         left, right = joined.ends()
-        if not left or not right:
-            return []
+        if left is None or right is None:
+            return []  # a connector that does not exist takes its connections with it
         if len(left) != len(right):
             raise error_at(
-                "S220",
+                "S080",
                 joined.scope,
                 joined.node.at,
                 f"'{_text(joined.node.left)}' are {len(left)} connectors, "

@@ -216,13 +216,11 @@ def unassigned(lhs: Value, rhs: Value) -> Iterator[str]:
     elif isinstance(lhs, Record) and isinstance(rhs, Record):
         for key, field_ in lhs.items():
             if key in rhs and rhs[key] is None:
-                yield from (v.target for v in scalars(field_) if _is_name(v))
+                for v in scalars(field_):
+                    if isinstance(v, Expression) and v.op == "name":
+                        yield v.target
             elif key in rhs:
                 yield from unassigned(field_, rhs[key])
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, Expression) and value.op == "name"
 
 
 def _records(lhs: Value, rhs: Value) -> Iterator[tuple[Expression, Expression]]:

@@ -70,7 +70,9 @@ class FunctionReader:
         definition = cls.root_definition()
         if definition.derivative is not None:
             return self._derivative(cls)
-        inputs, outputs, local = [], [], []
+        inputs: list[Parameter] = []
+        outputs: list[Parameter] = []
+        local: list[Parameter] = []
         seen = frozenset(cls.ancestors())
         for component in cls.components():
             parameter = self.parameter(component, seen)
@@ -112,13 +114,14 @@ class FunctionReader:
         name, inputs = around.definition.derivative
         base = self.of_class((around.outer or around).find_type(name))
         if base is None:
-            raise error_at("S216", around, name.at, f"'{name.text}' is not a function")
+            raise error_at("S076", around, name.at, f"'{name.text}' is not a function")
         return Function(
             cls.name, base.inputs, base.outputs, scope=cls, derivative_of=(base, inputs)
         )
 
     def _constructor(self, cls: Class) -> Function:
-        inputs, local = [], []
+        inputs: list[Parameter] = []
+        local: list[Parameter] = []
         seen = frozenset(cls.ancestors())
         for component in cls.components():
             if not component.present:

@@ -14,6 +14,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Kind, Variability
+from estimica.source.connect.ends import End
 from estimica.source.evaluate.names import Function, ScalarType
 from estimica.source.evaluate.subscripts import Index, select
 from estimica.source.evaluate.values import (
@@ -29,7 +30,6 @@ from estimica.source.evaluate.values import (
     make_nested,
     scalars,
 )
-from estimica.source.connect.ends import End
 from estimica.source.flatten.functions import FunctionReader
 from estimica.source.flatten.operators import chosen_operator
 from estimica.source.flatten.origins import expression_origin
@@ -103,11 +103,11 @@ class ModelNames:
             return self._of_class(found, reference, 1, scope, frame)
         return self._of_component(found.actual(), reference, 0, scope, frame)
 
-    def ends(self, reference: tree.Reference, scope: Class, frame: Frame) -> list[End]:
-        """The connectors that a reference means, row by row; none where one is absent."""
+    def ends(self, reference: tree.Reference, scope: Class, frame: Frame) -> list[End] | None:
+        """The connectors that a reference means, row by row; None where one is absent."""
         found = self._first(reference, scope)
         if isinstance(found, Class):
-            raise error_at("S210", scope, reference.at, f"'{reference.text}' is not a component")
+            raise error_at("S070", scope, reference.at, f"'{reference.text}' is not a component")
         return self._ends(found.actual(), reference, 0, scope, frame)
 
     def indices(self, node: tree.Expression, scope: Class, frame: Frame) -> list[int]:
@@ -118,27 +118,28 @@ class ModelNames:
 
     def _ends(
         self, component: Component, reference: tree.Reference, k: int, scope: Class, frame: Frame
-    ) -> list[End]:
+    ) -> list[End] | None:
         if not component.present:
-            return []
+            return None
         part = reference.parts[k]
         indices: list[tuple[int, ...]] = [()]
         if component.dims:
             indices = self._chosen(component, part, scope, frame)
         elif part.subscripts:
-            raise error_at("S211", scope, reference.at, f"'{part.name}' is not an array")
+            raise error_at("S071", scope, reference.at, f"'{part.name}' is not an array")
         if component.leaf is not None:
             return [End(component, i) for i in indices]
         chosen = [component.element(i) if i else component for i in indices]
         if k + 1 == len(reference.parts):
             return [End(c) for c in chosen]
-        return [
-            found
-            for c in chosen
-            for found in self._ends(
-                self._child(c, reference, k + 1, scope), reference, k + 1, scope, frame
-            )
-        ]
+        found: list[End] = []
+        for c in chosen:
+            child = self._child(c, reference, k + 1, scope)
+            ends = self._ends(child, reference, k + 1, scope, frame)
+            if ends is None:
+                return None
+            found += ends
+        return found
 
     def _child(
         self, component: Component, reference: tree.Reference, k: int, scope: Class
@@ -179,7 +180,7 @@ class ModelNames:
             if name in literals:
                 return ex.const(literals.index(name) + 1)
             raise error_at(
-                "S212",
+                "S072",
                 scope,
                 reference.at,
                 f"the enumeration {cls.name} has no '{name}'{did_you_mean(name, literals)}",
@@ -207,14 +208,14 @@ class ModelNames:
         function = self.functions.of_class(cls)
         if function is not None:
             return FunctionValue(function, {})
-        raise error_at("S210", scope, reference.at, f"'{reference.text}' is a class, not a value")
+        raise error_at("S070", scope, reference.at, f"'{reference.text}' is a class, not a value")
 
     def _of_component(
         self, component: Component, reference: tree.Reference, k: int, scope: Class, frame: Frame
     ) -> Value:
         if not component.present:
             raise error_at(
-                "S213",
+                "S073",
                 scope,
                 reference.at,
                 f"'{component.path}' does not exist: its condition is false",
@@ -232,7 +233,7 @@ class ModelNames:
             return value
         if not component.dims:
             if part.subscripts:
-                raise error_at("S211", scope, reference.at, f"'{part.name}' is not an array")
+                raise error_at("S071", scope, reference.at, f"'{part.name}' is not an array")
             return self._of_member(component, reference, k + 1, scope, frame)
         return self._of_elements(component, reference, k, scope, frame)
 
@@ -472,7 +473,9 @@ class ModelNames:
             if component.dims:
                 return broadcast(value, component.dims)
             return value
-        if is_array(value) and all(isinstance(v, Expression) and v.op == "const" for v in value.flat):
+        if is_array(value) and all(
+            isinstance(v, Expression) and v.op == "const" for v in value.flat
+        ):
             return broadcast(value, component.dims) if component.dims else value
         return None
 
@@ -486,7 +489,7 @@ class ModelNames:
                 if start is not None:
                     return self.bound_value(start)
                 raise error_at(
-                    "S214",
+                    "S074",
                     component.owner,
                     component.declaration.at,
                     f"'{component.owner.name}.{component.name}' has no value",
@@ -508,8 +511,7 @@ class ModelNames:
 
     def _has_field_values(self, component: Component) -> bool:
         return any(
-            m.binding is not None and not m.overridden
-            for m in component.modifiers.members.values()
+            m.binding is not None and not m.overridden for m in component.modifiers.members.values()
         )
 
     def bound(self, component: Component) -> Value:
@@ -562,7 +564,7 @@ class ModelNames:
                         known = known[index]
                     except IndexError:
                         raise error_at(
-                            "S215",
+                            "S075",
                             binding.scope,
                             getattr(binding.expression, "at", 0),
                             f"the value has the size {known.shape} and lacks the element "

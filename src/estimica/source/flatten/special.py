@@ -40,7 +40,7 @@ class SpecialOperators:
     def _known(self, call: tree.Call, scope: Class) -> Connections:
         if self.connections is None:
             raise error_at(
-                "S224",
+                "S084",
                 scope,
                 call.at,
                 f"'{call.function.text}' decides about sizes, components or connections; it is "
@@ -52,7 +52,7 @@ class SpecialOperators:
         argument = call.arguments[0] if call.arguments else None
         if not isinstance(argument, tree.Reference):
             raise ValueMismatch(f"{call.function.text}() of something that is not a component")
-        return self._names.ends(argument, scope, frame)
+        return self._names.ends(argument, scope, frame) or []
 
     def _shaped(
         self, call: tree.Call, values: list[Expression], scope: Class, frame: Frame

@@ -92,7 +92,7 @@ def _check_depth(instance: Component) -> None:
         parent = parent.parent
     if depth > DEEPEST:
         raise error_at(
-            "S221",
+            "S081",
             instance.owner,
             instance.declaration.at,
             f"class {instance.type.name} contains a component of itself; take it out",
@@ -107,7 +107,7 @@ def _check_members(cls: Class) -> None:
         if modifiers.scope is None:
             continue
         raise error_at(
-            "S222",
+            "S082",
             modifiers.scope,
             modifiers.at,
             f"class {cls.name} has no '{name}' that could be modified"
@@ -123,11 +123,13 @@ def _check_inherited(ancestor: Class) -> None:
         for argument in modification.arguments:
             if isinstance(argument, tree.Break):
                 continue
-            modifies = isinstance(argument, tree.Modifier)
-            name = argument.path[0] if modifies else argument.element.name
+            if isinstance(argument, tree.Modifier):
+                name = argument.path[0]
+            else:
+                name = argument.element.name
             if base.find(name) is None:
                 raise error_at(
-                    "S222",
+                    "S082",
                     ancestor,
                     argument.at,
                     f"class {base.name} has no '{name}' that could be modified"
@@ -141,7 +143,7 @@ def _check_attributes(component: Component) -> None:
         if name in ATTRIBUTES or modifiers.soft or modifiers.scope is None:
             continue
         raise error_at(
-            "S222",
+            "S082",
             modifiers.scope,
             modifiers.at,
             f"'{component.path}' is a {component.type.name}, which has no attribute '{name}'"

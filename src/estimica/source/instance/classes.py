@@ -259,7 +259,7 @@ class Class:
     def _check_circle(self, target: Class, clause: tree.Extends) -> None:
         if target.definition is self.definition and self.extended is None:
             raise error_at(
-                "S201", self, clause.at, f"'{self.definition.name}' extends itself; leave it out"
+                "S061", self, clause.at, f"'{self.definition.name}' extends itself; leave it out"
             )
         if self.world.depth_of(self) > MOST_BASES:
             raise error_at("S045", self, clause.at, "the chain of extends is too long or a circle")
@@ -286,7 +286,9 @@ class Class:
         redeclared: dict[str, Modifiers] = {}
         body = self.body
         if body is not None:
-            for element in (*body.components, *body.classes):
+            elements: tuple[tree.Component | tree.ClassDefinition, ...]
+            elements = (*body.components, *body.classes)
+            for element in elements:
                 if element.prefixes.redeclare:
                     redeclared[element.name] = Modifiers(
                         replacement=Replacement(element, self), at=element.at, scope=self
@@ -304,7 +306,9 @@ class Class:
             self._own = {}
             if body is not None:
                 left_out = self.modifiers.left_out
-                for element in (*body.classes, *body.components):
+                elements: tuple[tree.Component | tree.ClassDefinition, ...]
+                elements = (*body.classes, *body.components)
+                for element in elements:
                     if not element.prefixes.redeclare and element.name not in left_out:
                         self._own[element.name] = element
         return self._own
@@ -351,7 +355,7 @@ class Class:
         element = replacement.element
         if not isinstance(element, tree.ClassDefinition):
             raise error_at(
-                "S204",
+                "S064",
                 replacement.scope,
                 element.at,
                 f"'{element.name}' is a class; it cannot be redeclared as a component",
@@ -450,7 +454,7 @@ class Class:
             found = found.find(name)
         if found is None:
             raise error_at(
-                "S205", self, clause.at, f"nothing is called '{'.'.join(path)}' to be imported"
+                "S065", self, clause.at, f"nothing is called '{'.'.join(path)}' to be imported"
             )
         return found
 
@@ -475,7 +479,7 @@ class Class:
                 raise self._unknown_type(name, part, found)
             found = inner
         if not isinstance(found, Class):
-            raise error_at("S206", self, name.at, f"'{name.text}' is a component, not a class")
+            raise error_at("S066", self, name.at, f"'{name.text}' is a component, not a class")
         return found
 
     def _unknown_type(self, name: tree.TypeName, part: str, where: Class) -> Exception:
@@ -483,14 +487,14 @@ class Class:
             message = (
                 f"class {where.name} has no '{part}'{did_you_mean(part, where.member_names())}"
             )
-            return error_at("S207", self, name.at, f"'{name.text}': {message}")
+            return error_at("S067", self, name.at, f"'{name.text}': {message}")
         known: dict[str, None] = {}
         scope: Class | None = self
         while scope is not None:
             known.update(dict.fromkeys(scope.member_names()))
             scope = scope.outer
         return error_at(
-            "S207",
+            "S067",
             self,
             name.at,
             f"there is no class '{name.text}'{did_you_mean(part, known)}{self.world.hint(part)}",

@@ -73,7 +73,7 @@ class Component:
         self.index = index  # of an element of an array, counted from 0
         self._class: Class | None = None
         self._type: Class | None = None
-        self._leaf: Leaf | None | bool = None
+        self._leaf: Leaf | bool | None = None
         self._dims: tuple[int, ...] | None = None
         self._elements: dict[tuple[int, ...], Component] = {}
         self._inner: Component | None = None
@@ -394,7 +394,7 @@ def declared(owner: Class, element: tree.Component, world: World) -> Component:
     scope = replacement.scope
     if not isinstance(new, tree.Component):
         raise error_at(
-            "S204",
+            "S064",
             scope,
             new.at,
             f"'{new.name}' is a component; it cannot be redeclared as a class",
@@ -410,7 +410,7 @@ def declared(owner: Class, element: tree.Component, world: World) -> Component:
 def _require_not_final(element: tree.Component, modifiers: Modifiers) -> None:
     if element.prefixes.final and modifiers.binding is not None and modifiers.scope is not None:
         raise error_at(
-            "S203",
+            "S063",
             modifiers.scope,
             modifiers.at,
             f"'{element.name}' is declared final; its value cannot be changed",

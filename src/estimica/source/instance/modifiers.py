@@ -177,8 +177,19 @@ def overridden(modifiers: Modifiers) -> Modifiers:
 
 #: attributes of the predefined types
 ATTRIBUTES = frozenset(
-    ("value", "quantity", "unit", "displayUnit", "min", "max", "start", "fixed", "nominal")
-    + ("unbounded", "stateSelect")
+    (
+        "value",
+        "quantity",
+        "unit",
+        "displayUnit",
+        "min",
+        "max",
+        "start",
+        "fixed",
+        "nominal",
+        "unbounded",
+        "stateSelect",
+    )
 )
 
 
@@ -203,7 +214,7 @@ def written(
         if name in members:
             known = members[name]
             if known.binding is not None and modifiers.binding is not None:
-                raise error_at("S202", scope, argument.at, f"'{name}' is modified twice")
+                raise error_at("S062", scope, argument.at, f"'{name}' is modified twice")
             modifiers = merged(modifiers, known)
         members[name] = modifiers
     binding = None
@@ -242,5 +253,5 @@ def _final(modifiers: Modifiers) -> Exception:
     scope = modifiers.scope
     assert scope is not None
     return error_at(
-        "S203", scope, modifiers.at, "this changes what is declared final; leave the modifier out"
+        "S063", scope, modifiers.at, "this changes what is declared final; leave the modifier out"
     )

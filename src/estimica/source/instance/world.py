@@ -76,7 +76,7 @@ class World:
             shape = self.values.shape(component)
             if len(shape) < len(dimensions):
                 raise error_at(
-                    "S208",
+                    "S068",
                     component.owner,
                     component.declaration.at,
                     f"the size of '{component.path}' is not known: it is declared with ':' and has "
@@ -103,7 +103,7 @@ class World:
         if known is None:
             if component.type.is_partial:
                 raise error_at(
-                    "S209",
+                    "S069",
                     component.owner,
                     component.declaration.at,
                     f"'{component.path}' is outer, and nothing above it declares an inner "
