@@ -9,7 +9,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from estimica.compiled.llvm.machine_code import _PART, SETUP, compile_functions, evaluate
+from estimica.compiled.llvm.machine_code import SETUP, compile_functions, evaluate
+from estimica.compiled.llvm.run_setup import PART
 
 x, y = ca.SX.sym("x"), ca.SX.sym("y")
 OPERATIONS = {
@@ -101,7 +102,7 @@ def test_long_functions_are_cut_into_parts() -> None:
     for _ in range(60):
         rows = [rows[k] * 0.5 + ca.cos(rows[(k + 3) % 40]) for k in range(40)]
     f = ca.Function("f", [v], [ca.vertcat(*rows), ca.vertcat(*rows[:7])], {"cse": True})
-    assert f.n_instructions() > 4 * _PART
+    assert f.n_instructions() > 4 * PART
     code = compile_functions([f])
     point = np.linspace(-1, 1, 40)
     for got, wanted in zip(evaluate(code, f, [point]), f(point), strict=True):
@@ -137,3 +138,27 @@ def test_what_depends_on_run_constants_only_is_computed_once(length: int) -> Non
 
 def heavy_value(p: np.ndarray) -> float:
     return float(np.exp(p[0]) / (1 + p[1] ** 2))
+
+
+def test_a_long_setup_hands_its_numbers_on_from_part_to_part() -> None:
+    """A chain over all run constants, of which the last links need the first ones again."""
+    n = 3 * PART
+    x, constants, saved = ca.SX.sym("x"), ca.SX.sym("c", n), ca.SX.sym("s", n + 10)
+    links = [ca.sin(constants[0])]
+    for k in range(1, n):
+        links.append(ca.cos(links[-1]) * constants[k] + links[0])
+    results = ca.vertcat(x * links[-1], x + links[0], x - links[n // 2] * constants[1])
+    f = ca.Function("f", [x, constants, saved], [results])
+    code = compile_functions([f], (1, 2))
+    given = np.linspace(0.1, 1.0, n)
+    memory, found, argument = np.zeros(code.n_constants), np.zeros(3), np.array([0.7])
+
+    def table(*arrays: np.ndarray) -> ctypes.Array[ctypes.c_void_p]:
+        return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+    arguments = table(argument, given, memory)
+    prototype(code.addresses[SETUP])(arguments, table(memory))
+    prototype(code.addresses["f"])(arguments, table(found))
+    wanted = np.array(f(argument, given, np.zeros(n + 10))).ravel()
+    np.testing.assert_array_equal(found, wanted)

@@ -21,9 +21,8 @@ from estimica.compiled.llvm.instructions import Instructions, Stream, constant
 from estimica.compiled.llvm.kept_function import kept_of
 from estimica.compiled.llvm.object_code import load_object_code
 from estimica.compiled.llvm.processor import initialise_llvm
+from estimica.compiled.llvm.run_setup import PART, Number, RunSetup
 
-#: longer functions are cut into parts, since the optimiser's time grows faster than their length
-_PART = 600
 #: instructions from which on the optimiser is told to hurry
 _LARGE, _HUGE = 20_000, 100_000
 
@@ -45,17 +44,6 @@ class MachineCode:
 SETUP = "setup"
 
 
-@dataclass
-class _Value:
-    """A number of the program: where it can be had in the function and in its setup."""
-
-    main: str = ""  # its name in part number `part` of the function; "": nowhere
-    part: int = 0
-    fixed: str = ""  # its name in the setup, where it depends on run constants only
-    constant: int = -1  # its place among the run constants
-    saved: int = -1  # its place among what the setup computes
-
-
 class _Writer(Instructions):
     """Writes one function as LLVM assembly, and what it needs only once for each run apart."""
 
@@ -66,38 +54,31 @@ class _Writer(Instructions):
         first: int,
         library: FunctionLibrary,
     ) -> None:
-        super().__init__(Stream("s"))
+        super().__init__(Stream("v"))
         self.function, self.library = function, library
         self.constants = constants  # arguments: run constants, what the setup makes of them
-        self.count = first  # numbers that the setups compute
-        self.setup = self.stream
-        self.work: dict[int, _Value] = {}
+        self.setup = RunSetup(constants[0] if constants else -1, first)
+        self.work: dict[int, Number] = {}
         self.part_number = 0
 
     def write(self) -> str:
         """The whole function; a long one calls its parts, which hand values on in memory."""
         f = self.function
         n, name = f.n_instructions(), f.name()
-        if n <= _PART:
+        if n <= PART:
             text = self.part(range(n), f"void @{name}(ptr %arg, ptr %res)", frozenset())
         else:
             text = self.parts(n, name)
-        if not self.setup.stores:
-            return text
-        return (
-            text
-            + f"define internal void @{name}.setup(ptr %arg, ptr %c) nounwind {{\n"
-            + (self.setup.body())
-        )
+        return text if self.setup.empty else text + self.setup.text(name)
 
     def parts(self, n: int, name: str) -> str:
         """A function cut into parts, and the function that calls them."""
-        starts = range(0, n, _PART)
+        starts = range(0, n, PART)
         parts, calls = [], []
         for number, (start, kept) in enumerate(zip(starts, self.handed_on(starts), strict=True)):
             self.part_number = number
             header = f"internal void @{name}.{number}(ptr %arg, ptr %res, ptr %w) noinline"
-            parts.append(self.part(range(start, min(start + _PART, n)), header, kept))
+            parts.append(self.part(range(start, min(start + PART, n)), header, kept))
             calls.append(f"  call void @{name}.{number}(ptr %arg, ptr %res, ptr %w)\n")
         return "".join(parts) + (
             f"define void @{name}(ptr %arg, ptr %res) nounwind {{\n"
@@ -127,19 +108,19 @@ class _Writer(Instructions):
                 main.store(value, main.element(main.table("res", out[0]), out[1]))
             elif op == ca.OP_CONST:
                 text = constant(f.instruction_constant(k))
-                self.work[out[0]] = _Value(main=text, part=-1, fixed=text)
+                self.work[out[0]] = Number(main=text, part=-1, fixed=text)
             elif op == ca.OP_INPUT:
                 self.work[out[0]] = self.input(main, args[0], args[1])
             elif op == ca.OP_CALL:
                 self.called(main, k)
             elif all(self.work[a].fixed for a in args):
-                self.stream = self.setup
-                name = self.operation(op, [self.work[a].fixed for a in args])
-                self.work[out[0]] = _Value(fixed=name)
+                self.stream = self.setup.stream()
+                name = self.operation(op, [self.setup.operand(self.work[a]) for a in args])
+                self.work[out[0]] = self.setup.result(name)
             else:
                 operands = [self.read(main, a) for a in args]
                 self.stream = main
-                self.work[out[0]] = _Value(self.operation(op, operands), self.part_number)
+                self.work[out[0]] = Number(self.operation(op, operands), self.part_number)
         for place in sorted(kept):
             handed = self.work[place]
             if not handed.fixed and handed.part == self.part_number:
@@ -153,12 +134,12 @@ class _Writer(Instructions):
         if kept is None:
             raise NotImplementedError(f"CasADi operation {ca.OP_CALL} has no machine code")
         fixed = all(self.work[a].fixed for a in args)
-        stream = self.setup if fixed else main
-        operands = [self.work[a].fixed if fixed else self.read(main, a) for a in args]
+        stream = self.setup.stream() if fixed else main
+        operands = [self.setup.operand(self.work[a]) if fixed else self.read(main, a) for a in args]
         results = self.library.outputs(stream, kept.function, operands)
         for place, name in zip(out, results, strict=True):
             if place >= 0:
-                value = _Value(fixed=name) if fixed else _Value(name, self.part_number)
+                value = self.setup.result(name) if fixed else Number(name, self.part_number)
                 self.work[place] = value
 
     @cached_property
@@ -166,11 +147,11 @@ class _Writer(Instructions):
         """The instructions as expressions, of which calls know their function."""
         return self.function.instructions_sx()
 
-    def input(self, main: Stream, index: int, offset: int) -> _Value:
+    def input(self, main: Stream, index: int, offset: int) -> Number:
         """An element of an argument, read at once unless it is a run constant."""
         if self.constants is None or index != self.constants[0]:
-            return _Value(main.load(index, offset), self.part_number)
-        return _Value(fixed=self.setup.load(index, offset), constant=offset)
+            return Number(main.load(index, offset), self.part_number)
+        return self.setup.constant(offset)
 
     def read(self, main: Stream, place: int) -> str:
         """The name of a number in the part that is being written."""
@@ -181,20 +162,12 @@ class _Writer(Instructions):
             assert self.constants is not None
             name = main.load(self.constants[0], value.constant)
         elif value.fixed:
-            name = self.load_saved(main, value)
+            assert self.constants is not None
+            name = main.load(self.constants[1], self.setup.saved(value))
         else:
             name = main.value(f"load double, ptr {main.element('%w', place)}")
         value.main, value.part = name, self.part_number
         return name
-
-    def load_saved(self, main: Stream, value: _Value) -> str:
-        """What the setup has computed."""
-        assert self.constants is not None
-        if value.saved < 0:
-            value.saved = self.count
-            self.count += 1
-            self.setup.store(value.fixed, self.setup.element("%c", value.saved))
-        return main.load(self.constants[1], value.saved)
 
 
 def compile_functions(
@@ -211,13 +184,13 @@ def compile_functions(
     writers: list[_Writer] = []
     bodies: list[str] = []
     for function in functions:
-        first = writers[-1].count if writers else 0
+        first = writers[-1].setup.count if writers else 0
         writers.append(_Writer(function, constants, first, library))
         bodies.append(writers[-1].write())
-    n_constants = writers[-1].count if writers else 0
+    n_constants = writers[-1].setup.count if writers else 0
     names = [f.name() for f in functions]
     if n_constants:
-        bodies.append(_setup([w.function.name() for w in writers if w.setup.stores]))
+        bodies.append(_setup([w.function.name() for w in writers if not w.setup.empty]))
         names.append(SETUP)
     declarations = sorted(library.externals.union(*(w.externals for w in writers)))
     size = max((f.n_instructions() for f in functions), default=0)
