@@ -29,7 +29,7 @@ _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _HEAD_OF_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\.")
 #: the words that begin a class
 CLASS_WORDS = frozenset(
-    (
+    [
         "class",
         "model",
         "block",
@@ -46,7 +46,7 @@ CLASS_WORDS = frozenset(
         "impure",
         "within",
         "final",
-    )
+    ]
 )
 
 

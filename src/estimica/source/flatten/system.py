@@ -120,7 +120,6 @@ def _system(
     clocks = names.special_operators.clocks
     joined = connection_equations(connections, parts, names, evaluator)  # type: ignore[arg-type]
     discrete = whens.discrete()
-    all_equations = [*equations.equations, *joined, *algorithms, *bindings]
     all_initial = [
         e
         for e in (*initial.equations, *initial_algorithms)
@@ -128,7 +127,10 @@ def _system(
     ]
     _visit_missing_inner_late(world, parts, names)
     variables = [v for leaf in parts.leaves for v in reader.variables(leaf, discrete)]
-    unused = _unused_of_buses(parts, [*all_equations, *all_initial], whens, clocks.expressions())
+    written = [*equations.equations, *algorithms, *bindings, *all_initial]
+    unused = _unused_of_buses(parts, written, joined, whens, clocks.expressions())
+    joined = [e for e in joined if not unused.issuperset(ex.names_in(e.lhs, e.rhs))]
+    all_equations = [*equations.equations, *joined, *algorithms, *bindings]
     system = FlatSystem(
         name=world.model.class_.name,
         variables=(
@@ -169,9 +171,16 @@ def _functions_of_time(bindings: Sequence[Equation]) -> dict[str, Expression]:
 
 
 def _unused_of_buses(
-    parts: Parts, equations: Sequence[Equation], whens: Whens, others: Sequence[Expression]
+    parts: Parts,
+    equations: Sequence[Equation],
+    joined: Sequence[Equation],
+    whens: Whens,
+    others: Sequence[Expression],
 ) -> set[str]:
-    """Variables of expandable connectors that nobody uses: they do not exist."""
+    """Variables of expandable connectors that nobody uses: they do not exist.
+
+    Those that are only joined to one another, bus to bus, are not used either.
+    """
     candidates = {
         name
         for leaf in parts.leaves
@@ -186,7 +195,19 @@ def _unused_of_buses(
         for action in branch.actions:
             candidates.discard(action.target)
             roots.append(action.value)
-    return candidates - ex.names_in(*roots)
+    candidates -= ex.names_in(*roots)
+    neighbours: dict[str, set[str]] = {}
+    for equation in joined:
+        names = ex.names_in(equation.lhs, equation.rhs)
+        for name in names:
+            neighbours.setdefault(name, set()).update(names)
+    used = [name for name in neighbours if name not in candidates]
+    while used:
+        for name in neighbours[used.pop()]:
+            if name in candidates:
+                candidates.discard(name)
+                used.append(name)
+    return candidates
 
 
 def _in_bus(leaf: Component) -> bool:

@@ -22,7 +22,7 @@ class Binding:
     """`= expression`, written in the class `scope`.
 
     For an element of an array of components the value is an array, of which this component takes
-    the element `indices` (counted from 0, one tuple for each array on the way); not so after `each`.
+    the element `indices` (counted from 0, a tuple for each array on the way); not so after `each`.
     """
 
     expression: tree.Expression
