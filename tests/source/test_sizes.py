@@ -23,14 +23,14 @@ BEYOND = {
     "array": (_model("Real y[1000000000] = zeros(1000000000);"), "U004: 'y' has 1000000000 elem"),
     "parameter": (
         _model("parameter Integer n = 1000000000; parameter Real y[n];"),
-        "U004: 'y' has 1000000000 elements, the model 100000000. variables in all",
+        "U004: 'y' has 1000000000 elements, the model 100000000. variables or more",
     ),
     "fill": (_model("Real y = sum(fill(1, 1000000000));"), "S012.*an array of 1000000000 elem"),
     "range": (_model("Real y = sum(1:1000000000);"), "S012.*an array of 1000000000 elements"),
     "comprehension": (_model("Real y = sum(i for i in 1:1000000000);"), "S012.*an array of 10+ e"),
     "brackets": (
         _model("Real y = " + "(" * 10_000 + "1" + ")" * 10_000 + ";"),
-        "S045: text, line 2: brackets are nested more than 500 deep; divide",
+        r"S045: text:2:\d+: brackets and classes are nested more than 500 deep; divide",
     ),
     "classes": (
         _model(
@@ -38,12 +38,12 @@ BEYOND = {
             + "\n"
             + "\n".join(f"end A{k};" for k in reversed(range(5000)))
         ),
-        "S045: 'model M': classes, chains of extends or brackets are nested too deeply",
+        r"S045: text:\d+:1: brackets and classes are nested more than 500 deep; divide",
     ),
     "chain of extends": (
         "model A0 Real x = 1; end A0;\n"
         + "\n".join(f"model A{k} extends A{k - 1}; end A{k};" for k in range(1, 3000)),
-        "S045: .*chains of extends",
+        r"S045: text:\d+:13: the chain of extends is longer than 200, or a circle; shorten",
     ),
 }
 
@@ -59,9 +59,7 @@ def test_a_model_beyond_the_limits_is_told(what: str) -> None:
 
 def test_the_variables_of_all_arrays_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variables, "MOST_SCALARS", 20)
-    with pytest.raises(
-        EstimicaError, match=r"U004: .* 10 elements, the model 2. variables or more"
-    ):
+    with pytest.raises(EstimicaError, match=r"U004: .* 1 elements, the model 21 variables or more"):
         load_flat(_model("Real y[10] = zeros(10); Real z[10] = zeros(10);"), cache=False)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from estimica.base.errors import SourceError, UnsupportedError
@@ -13,7 +11,6 @@ from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem, Variability
 from estimica.source.cache import key_of, read_flat, write_flat
-from estimica.source.evaluate.expressions import MISFITS
 from estimica.source.fixed_values import (
     FixedValue,
     check_fixed_names,
@@ -26,15 +23,10 @@ from estimica.source.instance.classes import Class
 from estimica.source.instance.modifiers import merged, written
 from estimica.source.instance.world import World
 from estimica.source.libraries.search import library_folders
-from estimica.source.limits import load_limits
+from estimica.source.loading import loading
 from estimica.source.request import Request, read_request
 from estimica.source.syntax.contents import experiment_of
 from estimica.source.syntax.file import parse_modification
-
-#: calls of Python in calls: instances in instances, expressions in expressions; a model that is
-#: nested this deeply is refused before (500 brackets, 100 components), and some 20 calls are one
-#: level of either
-_RECURSION = 20_000
 
 
 def load_modelica(
@@ -52,40 +44,11 @@ def load_modelica(
     key = _key(request, fixed, inputs)
     system = read_flat(key) if cache else None
     if system is None:
-        with load_limits(request.class_name, time_limit), _deep(), _told(request.class_name):
+        with loading(request.class_name, time_limit):
             system = _loaded(request, fixed, inputs)
         if cache:
             write_flat(key, system)
     return system.named(key if cache else "")
-
-
-@contextlib.contextmanager
-def _deep() -> Iterator[None]:
-    """Room for deep recursion, while it is needed."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _RECURSION))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
-
-
-@contextlib.contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Faults of ours and models without end are errors that say what to do."""
-    try:
-        yield
-    except RecursionError:
-        raise SourceError(
-            "S045",
-            f"'{name}': classes, chains of extends or brackets are nested too deeply; flatten them",
-        ) from None
-    except MISFITS as error:
-        raise SourceError(
-            "S034",
-            f"class '{name}' could not be read ({type(error).__name__}: {error}); leave components "
-            "out until it loads, and report what remains",
-        ) from error
 
 
 def _key(request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> str:

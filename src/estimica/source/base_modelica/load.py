@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from estimica.base.errors import SourceError
-from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
-from estimica.flat.system import Experiment, FlatSystem, Variability
-from estimica.source.base_modelica.document import BaseText, Class, Document, Modification
-from estimica.source.base_modelica.flat import FlatModel, flat_model
+from estimica.flat.system import FlatSystem, Variability, Variable
+from estimica.source.base_modelica.document import BaseText
+from estimica.source.base_modelica.model import BaseModel, chosen_model
 from estimica.source.base_modelica.parser import parse
 from estimica.source.cache import key_of, read_flat, write_flat
-from estimica.source.decode.origins import SourceFiles
-from estimica.source.decode.system import decode
-from estimica.source.fixed_values import FixedValue, check_fixed_names
-from estimica.source.interpreter.expressions import MISFIT, MISFITS
-from estimica.source.interpreter.values import ValueMismatch
+from estimica.source.fixed_values import FixedValue, check_fixed_names, with_elements
+from estimica.source.flatten.system import flattened
+from estimica.source.instance.classes import Class
+from estimica.source.instance.modifiers import merged
+from estimica.source.instance.world import World
+from estimica.source.loading import loading
+from estimica.source.lookup.table import ClassTable
+from estimica.source.syntax import tree
+from estimica.source.syntax.contents import experiment_of
 
 _BUILT_IN = "OpenModelica has built its value into the equations"
 _UNUSED = "no equation uses it; OpenModelica may have built its value in"
@@ -54,55 +57,51 @@ def base_modelica_system(
     fix: values of parameters, by name.
     """
     name = Path(label).name if label else "text"
-    document = parse(text.removeprefix("\ufeff"), name)
-    model = _chosen(document, class_name, name)
-    try:
-        system = _decoded(document, model, text, name, label, {})
+    model = chosen_model(parse(text.removeprefix("\ufeff"), name), class_name, name)
+    with loading(model.definition.name):
+        system = _flattened(model, {})
         if fix:
             check_fixed_names(fix, system)
             _refuse_built_in(fix, system)
-            document = parse(text.removeprefix("\ufeff"), name)
-            model = _chosen(document, class_name, name)
-            system = _decoded(document, model, text, name, label, fix)
-    except (ValueMismatch, *MISFITS) as misfit:
-        raise SourceError("S211", f"{name}: model '{model.name}': {MISFIT}") from misfit
-    except RecursionError:
-        raise SourceError(
-            "S209", f"{name}: an expression of model '{model.name}' is nested too deeply; split it"
-        ) from None
-    return system
+            system = with_elements(
+                _flattened(model, fix), {k: v for k, v in fix.items() if model.path_of(k) is None}
+            )
+    return dataclasses.replace(system, source=label or "text")
 
 
-def _chosen(document: Document, class_name: str | None, label: str) -> Class:
-    models = {c.name: c for c in document.classes if c.word in ("model", "class", "block")}
-    models = {n: c for n, c in models.items() if c.base != "ExternalObject"}
-    if class_name is None:
-        if models:
-            return models.get(document.name) or list(models.values())[-1]
-        raise SourceError("S208", f"{label}: the Base Modelica text holds no model")
-    matching = [c for n, c in models.items() if class_name in (n, n.rpartition(".")[2])]
-    if not matching:
-        hint = did_you_mean(class_name, models)
-        raise SourceError("S208", f"{label}: no model '{class_name}' in the text{hint}")
-    return matching[0]
-
-
-def _decoded(
-    document: Document,
-    model: Class,
-    text: str,
-    name: str,
-    label: str,
-    fix: Mapping[str, FixedValue],
-) -> FlatSystem:
-    built = flat_model(document, model, name, fix)
-    files = SourceFiles(text, name)
-    system = decode(built.flat, model.name, files, label or "text", built.sections)
+def _flattened(model: BaseModel, fix: Mapping[str, FixedValue]) -> FlatSystem:
+    world = World(ClassTable((model.file,), _nowhere, _unread), _no_hint)
+    found = world.root.find(model.package) if model.package else world.root
+    assert isinstance(found, Class)
+    found = found.find(model.definition.name)
+    assert isinstance(found, Class)
+    changes = merged(model.modifiers(fix, found, world.root), found.modifiers)
+    system = flattened(world, Class(found.definition, found.outer, changes, world))
+    equated = model.equated()
     return dataclasses.replace(
-        _with_built_in(system, built),
-        experiment=_experiment(model.annotation.at("experiment")),
-        notes=(*system.notes, *built.notes),
+        _with_built_in(system, model.evaluated()),
+        name=model.definition.name,
+        # an equation says what the value of a record's field is, not the record's default
+        equations=tuple(
+            e
+            for e in system.equations
+            if not (e.origin.kind == "binding" and e.lhs.op == "name" and e.lhs.target in equated)
+        ),
+        experiment=experiment_of(model.definition),
     )
+
+
+def _nowhere(name: str) -> Path | None:
+    """There are no libraries: the text is all there is."""
+    return None
+
+
+def _unread(path: Path) -> tree.File:
+    raise FileNotFoundError(path)
+
+
+def _no_hint(name: str) -> str:
+    return ""
 
 
 def _refuse_built_in(fix: Mapping[str, FixedValue], system: FlatSystem) -> None:
@@ -117,18 +116,22 @@ def _refuse_built_in(fix: Mapping[str, FixedValue], system: FlatSystem) -> None:
             )
 
 
-def _with_built_in(system: FlatSystem, built: FlatModel) -> FlatSystem:
+def _with_built_in(system: FlatSystem, evaluated: frozenset[str]) -> FlatSystem:
     """Parameters that have no effect any more say so, lest they be tuned."""
     used = _used_names(system)
-    variables = []
-    for v in system.variables:
-        if v.variability is Variability.PARAMETER and not v.evaluated:
-            if v.name in built.evaluated:
-                v = dataclasses.replace(v, evaluated=_BUILT_IN)
-            elif v.name not in used and not v.text:
-                v = dataclasses.replace(v, evaluated=_UNUSED)
-        variables.append(v)
-    return dataclasses.replace(system, variables=tuple(variables))
+    return dataclasses.replace(
+        system, variables=tuple(_judged(v, used, evaluated) for v in system.variables)
+    )
+
+
+def _judged(v: Variable, used: set[str], evaluated: frozenset[str]) -> Variable:
+    if v.variability is not Variability.PARAMETER:
+        return v
+    if v.name in evaluated or v.name.partition("[")[0] in evaluated:
+        return dataclasses.replace(v, evaluated=_BUILT_IN)
+    if not v.evaluated and v.name not in used and not v.text:
+        return dataclasses.replace(v, evaluated=_UNUSED)
+    return v
 
 
 def _used_names(system: FlatSystem) -> set[str]:
@@ -148,20 +151,3 @@ def _used_names(system: FlatSystem) -> set[str]:
             used |= new
             open_names += new
     return used
-
-
-def _experiment(annotation: Modification) -> Experiment:
-    def number(name: str) -> float | None:
-        node = annotation.at(name).value or {}
-        sign = -1.0 if "Unary" in node else 1.0
-        node = node["Unary"]["rhs"] if "Unary" in node else node
-        value = (node.get("Literal") or {}).get("value") or {}
-        given = value.get("Real", value.get("Integer"))
-        return None if given is None else sign * float(given)
-
-    return Experiment(
-        start=number("StartTime") or 0.0,
-        stop=number("StopTime"),
-        tolerance=number("Tolerance"),
-        interval=number("Interval"),
-    )

@@ -213,12 +213,16 @@ def _shared(a: Component, b: Component, added: list[Component]) -> bool:
                 and not mirror.dims
             ):
                 changed = _shared(member, mirror, added) or changed
-            elif isinstance(mirror, Member) and mirror.dims != member.dims:
-                if len(mirror.dims) == len(member.dims) and any(
-                    x < y for x, y in zip(mirror.dims, member.dims, strict=True)
-                ):
-                    mirror._dims = tuple(
-                        max(x, y) for x, y in zip(mirror.dims, member.dims, strict=True)
-                    )
-                    changed = True
+            elif isinstance(mirror, Member) and _is_smaller(mirror, member):
+                mirror._dims = tuple(
+                    max(x, y) for x, y in zip(mirror.dims, member.dims, strict=True)
+                )
+                changed = True
     return changed
+
+
+def _is_smaller(one: Member, other: Component) -> bool:
+    """Whether an array has fewer elements than the other in some dimension."""
+    return len(one.dims) == len(other.dims) and any(
+        x < y for x, y in zip(one.dims, other.dims, strict=True)
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -185,7 +185,7 @@ class _Execution:
             self._whens.clauses.append(When(tuple(branches), origin))
         return after
 
-    def _replaced(self, frame: Frame, new: dict[str, Value]) -> Frame:
+    def _replaced(self, frame: Frame, new: Mapping[str, Value]) -> Frame:
         if not new:
             return frame
         result = dict(frame)
@@ -251,10 +251,10 @@ def _is_model_call(node: tree.Equation) -> bool:
 
 def _mapped(symbol: Value, new: dict[str, Expression]) -> Value:
     """A symbol with the scalars named in `new` replaced."""
-    return _substituted(symbol, symbol, dict(new))
+    return _substituted(symbol, symbol, new)
 
 
-def _substituted(symbol: Value, value: Value, new: dict[str, Value]) -> Value:
+def _substituted(symbol: Value, value: Value, new: Mapping[str, Value]) -> Value:
     """`value`, with what belongs to the names in `new` replaced; `symbol` says what belongs."""
     if isinstance(symbol, Record):
         assert isinstance(value, Record)

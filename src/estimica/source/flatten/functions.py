@@ -77,9 +77,7 @@ class FunctionReader:
         for component in cls.components():
             parameter = self.parameter(component, seen)
             causality = component.causality
-            (
-                inputs if causality == "input" else outputs if causality == "output" else local
-            ).append(parameter)
+            {"input": inputs, "output": outputs}.get(causality, local).append(parameter)
         body: tuple[tree.Equation, ...] = ()
         external = None
         scope = cls

@@ -357,7 +357,7 @@ class ModelNames:
             return self.constant(component)
         leaf = component.leaf
         if leaf is not None:
-            if leaf.kind is Kind.STRING and component.variability:
+            if leaf.kind is Kind.STRING:
                 return self._text(component)
             names = self._named(component)
             if component.variability == "constant":
@@ -461,8 +461,11 @@ class ModelNames:
         return value if known else None
 
     def _text(self, component: Component) -> Value:
-        value = self.bound(component)
-        return value if value is not None else ""
+        settled = component.variability in ("parameter", "constant")
+        value = self.bound(component) if settled else None  # one that changes is left out
+        if value is None:
+            return broadcast("", component.dims) if component.dims else ""
+        return value
 
     # --- values --------------------------------------------------------------------------------
 

@@ -126,6 +126,9 @@ def _system(
         if not (e.lhs.op == "name" and names.is_defined(e.lhs.target))
     ]
     _visit_missing_inner_late(world, parts, names)
+    if parts.changing_texts:
+        listed = ", ".join(sorted(leaf.path for leaf in parts.changing_texts)[:3])
+        world.notes.append(f"texts that change during the run are left out: {listed}")
     variables = [v for leaf in parts.leaves for v in reader.variables(leaf, discrete)]
     written = [*equations.equations, *algorithms, *bindings, *all_initial]
     unused = _unused_of_buses(parts, written, joined, whens, clocks.expressions())

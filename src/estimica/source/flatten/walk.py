@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from estimica.base.suggest import did_you_mean
+from estimica.flat.system import Kind
 from estimica.source.instance.classes import Class
 from estimica.source.instance.components import Component
 from estimica.source.instance.modifiers import ATTRIBUTES
@@ -28,6 +29,7 @@ class Parts:
     """What a model is made of."""
 
     leaves: list[Component] = field(default_factory=list)
+    changing_texts: list[Component] = field(default_factory=list)  # which the run has not
     objects: list[Component] = field(default_factory=list)  # external objects
     sections: list[PlacedSection] = field(default_factory=list)
     instances: list[Component] = field(default_factory=list)  # those with members, one by one
@@ -51,7 +53,9 @@ def visit(component: Component, parts: Parts) -> None:
         return
     if component.leaf is not None:
         _check_attributes(component)
-        parts.leaves.append(component)
+        is_text = component.leaf.kind is Kind.STRING
+        changes = component.variability not in ("parameter", "constant")
+        (parts.changing_texts if is_text and changes else parts.leaves).append(component)
         return
     if component.type.is_external_object:
         parts.objects.append(component)

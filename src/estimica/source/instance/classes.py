@@ -262,7 +262,12 @@ class Class:
                 "S061", self, clause.at, f"'{self.definition.name}' extends itself; leave it out"
             )
         if self.world.depth_of(self) > MOST_BASES:
-            raise error_at("S045", self, clause.at, "the chain of extends is too long or a circle")
+            raise error_at(
+                "S045",
+                self,
+                clause.at,
+                f"the chain of extends is longer than {MOST_BASES}, or a circle; shorten it",
+            )
 
     def _base(self, target: Class, inner: Modifiers) -> Class:
         if self.component is not None and self.component.has_value:
@@ -286,9 +291,7 @@ class Class:
         redeclared: dict[str, Modifiers] = {}
         body = self.body
         if body is not None:
-            elements: tuple[tree.Component | tree.ClassDefinition, ...]
-            elements = (*body.components, *body.classes)
-            for element in elements:
+            for element in elements_of(body):
                 if element.prefixes.redeclare:
                     redeclared[element.name] = Modifiers(
                         replacement=Replacement(element, self), at=element.at, scope=self
@@ -306,10 +309,15 @@ class Class:
             self._own = {}
             if body is not None:
                 left_out = self.modifiers.left_out
-                elements: tuple[tree.Component | tree.ClassDefinition, ...]
-                elements = (*body.classes, *body.components)
-                for element in elements:
+                for element in elements_of(body):
                     if not element.prefixes.redeclare and element.name not in left_out:
+                        if element.name in self._own:
+                            raise error_at(
+                                "S226",
+                                self,
+                                element.at,
+                                f"'{element.name}' is declared twice; leave one out",
+                            )
                         self._own[element.name] = element
         return self._own
 
@@ -499,6 +507,12 @@ class Class:
             name.at,
             f"there is no class '{name.text}'{did_you_mean(part, known)}{self.world.hint(part)}",
         )
+
+
+def elements_of(body: tree.Body) -> Iterator[tree.ClassDefinition | tree.Component]:
+    """The classes and components that a class declares itself."""
+    yield from body.classes
+    yield from body.components
 
 
 #: longer chains of extends are circles: libraries have some ten

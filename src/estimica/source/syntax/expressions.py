@@ -173,7 +173,7 @@ class Expressions:
         if is_name(word) or word == ".":
             reference = self.reference()
             if self.texts[self.i] == "(":
-                return self._suffixes(self._call(reference), at)
+                return self._suffixes(self.call(reference), at)
             return reference
         self.fail("an expression")
 
@@ -186,7 +186,7 @@ class Expressions:
             return tree.End(at)
         if word in _OPERATORS_AS_CALLS and self.texts[self.i + 1] == "(":
             self.i += 1
-            return self._suffixes(self._call(tree.Reference((tree.Part(word),), at)), at)
+            return self._suffixes(self.call(tree.Reference((tree.Part(word),), at)), at)
         self.fail("an expression")
 
     def reference(self) -> tree.Reference:
@@ -231,7 +231,8 @@ class Expressions:
 
     # --- calls ---
 
-    def _call(self, function: tree.Reference) -> tree.Call:
+    def call(self, function: tree.Reference) -> tree.Expression:
+        """The call of a function, from its opening bracket on."""
         self.expect("(")
         arguments: list[tree.Expression] = []
         named: list[tuple[str, tree.Expression]] = []

@@ -1,1 +1,0 @@
-"""From the JSON of a flat model to a flat system."""

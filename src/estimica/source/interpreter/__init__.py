@@ -1,1 +1,0 @@
-"""Expressions, functions and statements of a flat model, evaluated while it is decoded."""
