@@ -73,7 +73,7 @@ def test_the_variables_of_all_arrays_are_added_up(monkeypatch: pytest.MonkeyPatc
         + "\n".join(f"model A{k} A{k - 1} a; A{k - 1} b; end A{k};" for k in range(1, 26)),
     ],
 )
-def test_a_compiler_that_takes_too_much_is_ended(
+def test_a_class_that_takes_too_much_is_given_up(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ESTIMICA_LOAD_SECONDS", "20")
