@@ -43,6 +43,14 @@ from estimica.study.tables.optimisation import MontecarloTable, OptimiseTable, S
 from estimica.study.tuner import Tuner
 
 
+def _front_end(value: object) -> object:
+    if value == "rumoca":
+        raise field_error(
+            "kind", "'rumoca' is gone: Estimica reads Modelica itself; leave 'frontend' out"
+        )
+    return value
+
+
 def _plain_number(value: object) -> object:
     return value if isinstance(value, int) else finite(value)
 
@@ -105,7 +113,9 @@ class ModelTable:
         Field(description="Values of parameters for all cases; also sizes and switches."),
     ] = Field(default_factory=dict)
     frontend: Annotated[
-        Literal["estimica", "openmodelica"], Field(description="What reads the Modelica text.")
+        Literal["estimica", "openmodelica"],
+        BeforeValidator(_front_end),
+        Field(description="What reads the Modelica text."),
     ] = "estimica"
     interface: Annotated[
         Literal["me", "cs"] | None,
