@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 
+from estimica.source.syntax.tokens import KEYWORDS
+
 LIBRARY = """
 package P
   connector Pin Real v; flow Real i; end Pin;
@@ -63,13 +65,64 @@ package P
 end P;
 """
 _TOKEN = re.compile(r'"[^"]*"|[A-Za-z_]\w*|\d+\.?\d*(?:[eE][-+]?\d+)?|:=|<=|>=|==|<>|\s+|.', re.S)
-_WORDS = (
-    "redeclare replaceable extends constrainedby each final inner outer flow stream input output "
-    "parameter constant connector expandable record package function model block partial break if "
-    "for in loop then else end when equation algorithm initial protected import connect der pre "
-    "Real Integer Boolean String time inStream actualStream size fill sum Connections.root 1:0 {} "
-    "-1 0 1e9 :"
-).split()
+_WORDS = [
+    "redeclare",
+    "replaceable",
+    "extends",
+    "constrainedby",
+    "each",
+    "final",
+    "inner",
+    "outer",
+    "flow",
+    "stream",
+    "input",
+    "output",
+    "parameter",
+    "constant",
+    "connector",
+    "expandable",
+    "record",
+    "package",
+    "function",
+    "model",
+    "block",
+    "partial",
+    "break",
+    "if",
+    "for",
+    "in",
+    "loop",
+    "then",
+    "else",
+    "end",
+    "when",
+    "equation",
+    "algorithm",
+    "initial",
+    "protected",
+    "import",
+    "connect",
+    "der",
+    "pre",
+    "Real",
+    "Integer",
+    "Boolean",
+    "String",
+    "time",
+    "inStream",
+    "actualStream",
+    "size",
+    "fill",
+    "sum",
+    "Connections.root",
+    "1:0",
+    "{}",
+    "-1",
+    "0",
+    "1e9",
+    ":",
+]
 _SIGNS = tuple("+-*/^()[]{}=;,.:<>") + (":=", "==")
 
 
@@ -84,18 +137,23 @@ def injured_classes(seed: int) -> tuple[str, str]:
 
 def _injure(tokens: list[str], chance: random.Random) -> None:
     places = [k for k, t in enumerate(tokens) if t.strip()]
-    names = [k for k in places if tokens[k][0].isalpha()]
+    names = [k for k in places if tokens[k][0].isalpha() and tokens[k] not in KEYWORDS]
     k, other = chance.choice(places), chance.choice(places)
-    match chance.randrange(8):
+    match chance.randrange(16):
         case 0:
             tokens[k] = ""
         case 1:
             tokens[k] += f" {tokens[k]}"
-        case 2 | 3 | 4:  # one name in the place of another: what a parser does not see
-            tokens[chance.choice(names)] = tokens[chance.choice(names)]
-        case 5:
+        case 2:
             tokens[k] = chance.choice(_WORDS)
-        case 6:
+        case 3:
             tokens[k] = chance.choice(_SIGNS)
-        case _:
+        case 4:
             tokens[k], tokens[other] = tokens[other], tokens[k]
+        case 5 | 6:
+            numbers = [k for k in places if tokens[k][0].isdigit()]
+            tokens[chance.choice(numbers)] = chance.choice(
+                ["0", "1", "3", "-1", "0.5", "n", "{1, 2}"]
+            )
+        case _:  # one name in the place of another: what a parser does not see
+            tokens[chance.choice(names)] = tokens[chance.choice(names)]

@@ -301,7 +301,7 @@ MISTAKES = {
     ),
     "an unknown type": (
         "    Rael 'x';",
-        "S207: text:5:5: there is no class 'Rael'; did you mean 'Real'?",
+        "S067: text:5:5: there is no class 'Rael'; did you mean 'Real'?",
     ),
     "a name twice": (
         "    Real 'x';\n    Real 'x';",
@@ -317,7 +317,7 @@ MISTAKES = {
     ),
     "a size without a value": (
         "    Real 'x'[:];",
-        "S208: text:5:10: the size of 'x' is not known: it is declared with ':' and has no value of",
+        "S068: text:5:10: the size of 'x' is not known: it is declared with ':' and has no value of",
     ),
     "a size beyond reason": (
         "    Real 'x'[100000, 100000];",
@@ -329,7 +329,7 @@ MISTAKES = {
     ),
     "a guess of nothing": (
         "    parameter Real 'p'(fixed = false);\n    parameter equation guess('q') = 1.0;",
-        "S222: text:6:37: class M.M has no 'q' that could be modified",
+        "S082: text:6:37: class M.M has no 'q' that could be modified",
     ),
     "an unknown name": (
         "    Real 'x';\n  equation\n    'x' = 'y';",

@@ -313,7 +313,7 @@ class Class:
                     if not element.prefixes.redeclare and element.name not in left_out:
                         if element.name in self._own:
                             raise error_at(
-                                "S226",
+                                "S086",
                                 self,
                                 element.at,
                                 f"'{element.name}' is declared twice; leave one out",
