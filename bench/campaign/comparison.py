@@ -99,14 +99,17 @@ def distance(
     low = np.where(known, reference.low, np.inf)
     high = np.where(known, reference.high, -np.inf)
     outside = np.maximum(windows.lowest(low) - ours, ours - windows.highest(high))
+    missed = np.maximum(low - windows.highest(ours), windows.lowest(ours) - high)
     if len(ours) > 1:
-        # an event of ours at the very end (or begin) may in the reference lie just beyond it: then
+        # an event at the very begin or end of one curve may lie just beyond it in the other: then
         # the neighbouring sample counts
         for end, beside in ((0, 1), (-1, -2)):
             bounds = windows.lowest(low)[end], windows.highest(high)[end]
             there = max(bounds[0] - ours[beside], ours[beside] - bounds[1])
             outside[end] = min(outside[end], there)
-    missed = np.maximum(low - windows.highest(ours), windows.lowest(ours) - high)
+            bounds = windows.lowest(ours)[end], windows.highest(ours)[end]
+            there = max(low[beside] - bounds[1], bounds[0] - high[beside])
+            missed[end] = min(missed[end], there)
     apart = np.where(known, np.maximum(outside, missed), 0.0)
     k = int(np.argmax(apart))
     return _at(signal, max(float(apart[k]), 0.0) / reference.tolerance, k, reference, ours)
