@@ -123,7 +123,7 @@ _WORDS = [
     "1e9",
     ":",
 ]
-_SIGNS = tuple("+-*/^()[]{}=;,.:<>") + (":=", "==")
+_SIGNS = (*"+-*/^()[]{}=;,.:<>", ":=", "==")
 
 
 def injured_classes(seed: int) -> tuple[str, str]:

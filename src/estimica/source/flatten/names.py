@@ -108,7 +108,8 @@ class ModelNames:
         found = self._first(reference, scope)
         if isinstance(found, Class):
             raise error_at("S070", scope, reference.at, f"'{reference.text}' is not a component")
-        return self._ends(found.actual(), reference, 0, scope, frame)
+        with self.evaluator.at(expression_origin(reference, scope, "connector")):
+            return self._ends(found.actual(), reference, 0, scope, frame)
 
     def indices(self, node: tree.Expression, scope: Class, frame: Frame) -> list[int]:
         """The subscripts of a component that a subscript means, counted from 1."""
