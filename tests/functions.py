@@ -104,6 +104,14 @@ def mean_of(count: int) -> FlatFunction:
     return flat_function("mean", names, ("y",), (assign("y", ex.div(total, c(count))),))
 
 
+def looked_up() -> FlatFunction:
+    """Elements of an array of constants and of one of formulas, at a place that is computed."""
+    place = ex.call("floor", n("a"))
+    fixed = ex.node("element", place, *(c(k * k) for k in range(1, 8)))
+    moving = ex.node("element", place, *(ex.mul(c(k), n("a")) for k in range(1, 8)))
+    return flat_function("looked", ("a",), ("y",), (assign("y", ex.add(fixed, moving)),))
+
+
 def parameter(name: str, value: float) -> Variable:
     return Variable(name, variability=Variability.PARAMETER, binding=c(value))
 

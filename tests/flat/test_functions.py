@@ -177,3 +177,18 @@ def test_whole_columns() -> None:
     a, out = np.linspace(0.1, 2.0, 7), np.empty((1, 7))
     assert program.run([a, 0.5], out)
     np.testing.assert_allclose(out[0], np.sqrt(a + 0.5), rtol=1e-13)
+
+
+def test_elements_at_a_place_of_the_run() -> None:
+    element = ex.node("element", n("i"), n("a"), c(5.0), ex.mul(n("a"), n("a")))
+    at = {"a": 3.0}
+    values = [evaluate(element, {**at, "i": i}) for i in (1.0, 2.0, 3.0, 9.0)]
+    assert values == [3.0, 5.0, 9.0, 9.0]
+    slope = partial(element, n("a"))
+    assert [evaluate(slope, {**at, "i": i}) for i in (1.0, 2.0, 3.0)] == [1.0, 0.0, 6.0]
+    assert partial(element, n("i")) is ex.ZERO
+    assert write_expression(element) == "if i == 1 then a else if i == 2 then 5 else a*a"
+    program = ArrayProgram([element], [n("i"), n("a")], [True, False])
+    out = np.empty((1, 4))
+    program.run([np.array([1.0, 2.0, 3.0, 9.0]), 3.0], out)
+    assert out[0].tolist() == values

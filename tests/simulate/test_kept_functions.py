@@ -138,6 +138,8 @@ FUNCTIONS = {
     "failing": (given.checked_logarithm, [-2.0]),
     "endless": (given.square_root, [-2.0]),
     "sine": (given.given_sine, [2.0, 0.4]),
+    "looked": (given.looked_up, [3.4]),
+    "beyond": (given.looked_up, [9.4]),
     "mean": (lambda: given.mean_of(14), [0.1 * k for k in range(14)]),
 }
 

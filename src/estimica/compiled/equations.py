@@ -364,6 +364,13 @@ def _table(u: ca.SX, *points: ca.SX) -> ca.SX:
     return result
 
 
+def _element(index: ca.SX, *elements: ca.SX) -> ca.SX:
+    result = elements[-1]
+    for k in range(len(elements) - 1, 0, -1):
+        result = ca.if_else(index < k + 1, elements[k - 1], result)
+    return result
+
+
 def _table_slope(u: ca.SX, *points: ca.SX) -> ca.SX:
     xs, ys = points[0::2], points[1::2]
     if len(xs) == 1:
@@ -409,6 +416,7 @@ _RULES: dict[str, Callable[..., ca.SX]] = {
     "homotopy": lambda actual, simplified: actual,
     "table": _table,
     "table_slope": _table_slope,
+    "element": _element,
     **{f: getattr(ca, f) for f in ex.ELEMENTARY - {"sqrt", "abs"}},
 }
 

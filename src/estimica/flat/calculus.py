@@ -67,6 +67,8 @@ def _chain(e: Expression, d: list[Expression]) -> Expression:
     """The derivative of the node `e`, given the derivatives `d` of its operands."""
     if e.op in _FLAT or all(ex.is_const(x, 0.0) for x in d):
         return ex.ZERO
+    if e.op == "element" and all(ex.is_const(x, 0.0) for x in d[1:]):
+        return ex.ZERO
     rule = _RULES.get(e.op)
     if rule is None:
         raise DerivativeError(f"the derivative of {e.op}(...) is not known")
@@ -230,6 +232,10 @@ def _call(e: Expression, a: Operands, d: list[Expression]) -> Expression:
     return ex.total(ex.mul(outputs[table.place[output, j]], d[j]) for j in moving)
 
 
+def _element(e: Expression, a: Operands, d: list[Expression]) -> Expression:
+    return ex.node("element", a[0], *d[1:])
+
+
 def _delay(e: Expression, a: Operands, d: list[Expression]) -> Expression:
     raise DerivativeError("a delayed signal has no derivative in closed form")
 
@@ -266,5 +272,6 @@ _RULES: dict[str, Rule] = {
     "homotopy": lambda e, a, d: d[0],
     "table": _table,
     "call": _call,
+    "element": _element,
     "delay": _delay,
 }

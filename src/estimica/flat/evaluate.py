@@ -94,6 +94,8 @@ def _node(e: Expression, memo: dict[Expression, float], point: EvaluationPoint) 
             return float(arguments[0] != _previous(e.operands[0], point))
         case "table" | "table_slope":
             return _table(arguments[0], arguments[1::2], arguments[2::2], slope=e.op != "table")
+        case "element":
+            return _element(arguments)
         case "call":
             function, output = called(e)
             return call_function(function, arguments)[output]
@@ -111,6 +113,14 @@ def _table(u: float, xs: Sequence[float], ys: Sequence[float], *, slope: bool) -
         return math.nan
     steepness = (ys[k + 1] - ys[k]) / (xs[k + 1] - xs[k])
     return steepness if slope else ys[k] + steepness * (u - xs[k])
+
+
+def _element(arguments: Sequence[float]) -> float:
+    """The element at the place that comes first; beyond an end the one there."""
+    index, *elements = arguments
+    if math.isnan(index):
+        return math.nan
+    return elements[int(min(max(index, 1.0), len(elements))) - 1]
 
 
 def _previous(e: Expression, point: EvaluationPoint) -> float:

@@ -117,6 +117,8 @@ OPERATIONS = (
     )
     # table(u, x1, y1, x2, y2, ...; kind in the op name): values and slope of a 1-D table
     | frozenset({"table", "table_slope"})
+    # element(i, a1, a2, ...): a_i, the last one beyond the end
+    | frozenset({"element"})
     # call(function, output, a1, a2, ...): one output of a function that is kept as such
     | frozenset({"call"})
 )

@@ -179,6 +179,8 @@ class _Writer:
                 return f"smooth({self._at(a[1], _IF)}, {self._at(a[0], _IF)})", _ATOM
             case "table" | "table_slope":
                 return self._table(e), _ATOM
+            case "element":
+                return self._element(e), _IF
         if e.op in _SYMBOLS:
             return f"{self._at(a[0], _SUM)} {_SYMBOLS[e.op]} {self._at(a[1], _SUM)}", _RELATION
         listed = ", ".join(self._at(x, _IF) for x in a)
@@ -200,6 +202,12 @@ class _Writer:
                 return self.modes[e.args[0]], _IF  # type: ignore[index]
             case _:
                 return f"{e.op}()", _ATOM
+
+    def _element(self, e: Expression) -> str:
+        index = self._at(e.operands[0], _SUM)
+        *elements, last = (self._at(a, _OR) for a in e.operands[1:])
+        chain = [f"if {index} == {k + 1} then {a} else " for k, a in enumerate(elements)]
+        return "".join(chain) + last
 
     def _table(self, e: Expression) -> str:
         """A piecewise linear function as a chain of lines: Modelica has no such operator."""

@@ -52,6 +52,14 @@ def _absent_over(a: Vector, b: Vector, out: Vector) -> None:
     np.copyto(out, 0.0, where=np.equal(a, 0.0))
 
 
+def _element(index: Vector, *elements: Vector) -> None:
+    *values, out = elements
+    place = np.clip(np.nan_to_num(np.asarray(index)), 1, len(values))
+    np.copyto(out, values[-1])
+    for k, value in enumerate(values[:-1]):
+        np.copyto(out, value, where=np.floor(place) == k + 1)
+
+
 def _called(e: Expression) -> Operation:
     """A function, number by number."""
     function, output = called(e)
@@ -82,6 +90,7 @@ _OPERATIONS: dict[str, Operation] = {
     "or": np.logical_or,
     "not": np.logical_not,
     "if": _choose,
+    "element": _element,
     "min": _minimum,
     "max": _maximum,
     "sign": np.sign,

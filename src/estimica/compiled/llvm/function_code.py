@@ -315,6 +315,8 @@ class _FunctionWriter(Instructions):
                 return a[0]
             case "call":
                 return self._call(e, a)
+            case "element":
+                return self._element(e, a)
             case "pow":
                 return self._power(e.operands[1], a)
         rule = _COMPOSED.get(e.op)
@@ -333,6 +335,24 @@ class _FunctionWriter(Instructions):
             sibling = ex.node("call", function, k, *e.operands)
             self.memo[sibling] = self.value(f"load double, ptr {self.stream.element(room, k)}")
         return self.memo[e]
+
+    def _element(self, e: Expression, a: list[str]) -> str:
+        """From an array of constants, or one that is filled here."""
+        n = len(a) - 1
+        if all(x.op == "const" for x in e.operands[1:]):
+            content = ", ".join(f"double {x}" for x in a[1:])
+            room = f"@array.{hashlib.sha256(content.encode()).hexdigest()[:32]}"
+            self.externals.add(f"{room} = private constant [{n} x double] [{content}]")
+        else:
+            room = self._reserve(f"[{n} x double]")
+            for k, value in enumerate(a[1:]):
+                self._line(f"store double {value}, ptr {self.stream.element(room, k)}")
+        low = self.call("llvm.maxnum.f64", a[0], ONE)
+        place = self.call("llvm.minnum.f64", low, constant(n))
+        whole = self.value(f"fptosi double {place} to i64")
+        offset = self.value(f"sub i64 {whole}, 1")
+        pointer = self.value(f"getelementptr double, ptr {room}, i64 {offset}")
+        return self.value(f"load double, ptr {pointer}")
 
     def _root(self, a: list[str]) -> str:
         root = self.operation(ca.OP_SQRT, [self.operation(ca.OP_FMAX, [a[0], constant(FLOOR)])])

@@ -65,9 +65,10 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
     key = (function, *[key_of(v) for v in arguments.values()])
     if key in evaluator.known_calls:
         return evaluator.known_calls[key]
-    checks = evaluator.checks
+    checks, asserted = evaluator.checks, len(evaluator.assertions)
     try:
         value = _guarded_run(evaluator, function, arguments)
+        value = evaluator.shortened(function, arguments, value, asserted)
     except TooDeep:
         numbers = _numbers(evaluator, arguments) if evaluator.depth == 0 else None
         if numbers is None:

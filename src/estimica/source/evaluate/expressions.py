@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -46,9 +46,20 @@ _LOOK_EVERY = 5000
 _ROUNDING = 1e-12
 
 Twin = Callable[[Any, Sequence[Value]], "Value | Written"]
-Keeper = Callable[["Evaluator", Function, Frame], Value]
 CheckTaker = Callable[[Expression, str, bool], None]
 OtherStatement = Callable[[tree.Equation, Scope, Frame], bool]
+
+
+class Keeper(Protocol):
+    """Decides which calls stay calls."""
+
+    def call(self, evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
+        """The value of a call that stays one; None where it is written out."""
+
+    def shortened(
+        self, evaluator: Evaluator, function: Function, arguments: Frame, value: Value
+    ) -> Value:
+        """`value`, which is a call written out, or the call itself where that is too long."""
 
 
 class Evaluator:
@@ -210,7 +221,17 @@ class Evaluator:
 
     def kept_call(self, function: Function, values: Frame) -> Value | None:
         """The value of a call that stays a call; None where it is written out."""
-        return None if self._keeper is None else self._keeper(self, function, values)
+        return None if self._keeper is None else self._keeper.call(self, function, values)
+
+    def shortened(self, function: Function, arguments: Frame, value: Value, checks: int) -> Value:
+        """`value`, which was written out with so many assertions before, or the call itself."""
+        if self._keeper is None:
+            return value
+        short = self._keeper.shortened(self, function, arguments, value)
+        if short is not value and self._check_taker is None:
+            for key in list(self.assertions)[checks:]:
+                del self.assertions[key]  # they are made inside
+        return short
 
     # --- state ---------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 #: written out at each call: thousands of parts of expressions that the optimiser must go through
 #: each time; less than that is quicker in place, and its structure is seen
 LARGE = 1500
+#: parts of the expressions that a call has become, from which on it is kept after all
+LONG = 3000
 #: how often a loop over a known range counts: its rounds are not known beforehand
 _ROUNDS = 5
 #: the leaves of expressions that mean a variable or instant of the model
@@ -90,6 +92,16 @@ class KeptCalls:
         assert isinstance(kept.result, tuple)
         values = [mapped(n, v, output) for n, v in zip(names, kept.result, strict=True)]
         return values[0] if len(values) == 1 else tuple(values)
+
+    def shortened(
+        self, evaluator: Evaluator, function: Function, arguments: Frame, value: Value
+    ) -> Value:
+        """`value`, or the call itself where so many parts stand in place of it."""
+        if function in self._active or function.external is not None or not _is_long(value):
+            return value
+        self._weights[function] = LARGE
+        kept = self.call(evaluator, function, arguments)
+        return value if kept is None else kept
 
     # -- which -----------------------------------------------------------------------------------
 
@@ -206,6 +218,11 @@ class KeptCalls:
             stated.function.name, (*inputs, *changes), recorder.results.values(), recorder.body
         )
         return GivenDerivative(flat, tuple(inputs.index(n) for n in moving))
+
+
+def _is_long(value: Value) -> bool:
+    parts = [e for _, e in leaves("", value) if e is not None and e.operands]
+    return any(k >= LONG for k, _ in enumerate(ex.walk(*parts))) if parts else False
 
 
 def _is_whole(function: Function, label: str) -> bool:

@@ -20,6 +20,7 @@ from estimica.source.evaluate.names import Scope
 from estimica.source.evaluate.references import below, subscripted_by
 from estimica.source.evaluate.values import Frame, Value, ValueMismatch, first_of
 from estimica.source.kept.leaves import Leaf, leaves, mapped, merged
+from estimica.source.kept.lookups import with_lookups
 from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Recorder:
             if leaf is None or leaf.op in ("const", "name"):
                 return leaf
             targets.append(self._new(label))
-            sources.append(leaf)
+            sources.append(with_lookups(leaf))
             return ex.name(targets[-1])
 
         result = [mapped(label, value, hold) for label, value in values]
