@@ -204,3 +204,18 @@ def test_size_of_a_residual_with_a_call() -> None:
     assert float(residual) == pytest.approx(0.0, abs=1e-14)
     assert float(size) == pytest.approx(2 + 1 + 2)
     assert float(f(-4.0)[1]) == -1.0
+
+
+def test_parameters_that_calls_of_parameters_give() -> None:
+    """q = √p and r = 2 q + p follow p; x' = -r."""
+    (root,) = invoke(given.square_root(), [n("p")])
+    bound = [("q", root), ("r", ex.add(ex.mul(c(2.0), n("q")), n("p")))]
+    variables = [given.state("x", 1.0), given.parameter("p", 4.0)]
+    variables += [
+        given.Variable(name, variability=given.Variability.PARAMETER, binding=e)
+        for name, e in bound
+    ]
+    model = ModelicaModel(given.system(variables, [(ex.der("x"), ex.neg(n("r")))]))
+    found = model.sensitivities(TIMES, wrt=["p"], outputs=["x"], options=TIGHT)
+    np.testing.assert_allclose(found.values[:, 0], 1 - 8 * TIMES, rtol=1e-9)
+    np.testing.assert_allclose(found.derivative("x", "p"), -1.5 * TIMES, rtol=1e-9, atol=1e-12)

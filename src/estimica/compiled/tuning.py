@@ -18,6 +18,7 @@ from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.equations import Equations, why_not_tunable
 from estimica.compiled.hybrid import HybridSystem
+from estimica.compiled.llvm.call_expansion import has_calls
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,18 @@ def _resolve(symbols: list[ca.SX], definitions: list[ca.SX]) -> list[ca.SX]:
     """Definitions that use one another in order, written in terms of what is not defined here."""
     if not symbols:
         return []
-    resolved, _ = ca.substitute_inplace(symbols, definitions, [], False)
-    return list(resolved)
+    if not has_calls(ca.vertcat(*definitions)):
+        resolved, _ = ca.substitute_inplace(symbols, definitions, [], False)
+        return list(resolved)
+    # CasADi does not know calls there
+    found: dict[int, ca.SX] = {}
+    for symbol, definition in zip(symbols, definitions, strict=True):
+        known = [s for s in ca.symvar(definition) if s.element_hash() in found]
+        new = [found[s.element_hash()] for s in known]
+        found[symbol.element_hash()] = (
+            ca.substitute(definition, ca.vertcat(*known), ca.vertcat(*new)) if known else definition
+        )
+    return [found[s.element_hash()] for s in symbols]
 
 
 def _seed(

@@ -31,6 +31,11 @@ def written_out(expression: ca.SX) -> ca.SX:
     return expanded(function)(*symbols) if symbols and _calls(function) else expression
 
 
+def has_calls(expression: ca.SX) -> bool:
+    """Whether a function is called somewhere in an expression."""
+    return bool(_calls(ca.Function("f", ca.symvar(expression), [expression])))
+
+
 def _calls(function: ca.Function) -> dict[int, ca.Function]:
     """The functions that are called, by the number of the instruction."""
     places = [

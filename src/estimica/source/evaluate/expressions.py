@@ -53,13 +53,13 @@ OtherStatement = Callable[[tree.Equation, Scope, Frame], bool]
 class Keeper(Protocol):
     """Decides which calls stay calls."""
 
-    def call(self, evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
-        """The value of a call that stays one; None where it is written out."""
-
-    def shortened(
-        self, evaluator: Evaluator, function: Function, arguments: Frame, value: Value
+    def __call__(
+        self, evaluator: Evaluator, function: Function, arguments: Frame, written: Value = None
     ) -> Value:
-        """`value`, which is a call written out, or the call itself where that is too long."""
+        """The value of a call that stays one; None where it is written out.
+
+        `written` is what it has become written out already, which may be too long.
+        """
 
 
 class Evaluator:
@@ -221,14 +221,16 @@ class Evaluator:
 
     def kept_call(self, function: Function, values: Frame) -> Value | None:
         """The value of a call that stays a call; None where it is written out."""
-        return None if self._keeper is None else self._keeper.call(self, function, values)
+        return None if self._keeper is None else self._keeper(self, function, values)
 
     def shortened(self, function: Function, arguments: Frame, value: Value, checks: int) -> Value:
         """`value`, which was written out with so many assertions before, or the call itself."""
         if self._keeper is None:
             return value
-        short = self._keeper.shortened(self, function, arguments, value)
-        if short is not value and self._check_taker is None:
+        short = self._keeper(self, function, arguments, value)
+        if short is None:
+            return value
+        if self._check_taker is None:
             for key in list(self.assertions)[checks:]:
                 del self.assertions[key]  # they are made inside
         return short

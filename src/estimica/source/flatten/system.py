@@ -68,7 +68,7 @@ class _Values:
 def flattened(world: World, cls: Class) -> FlatSystem:
     """The class as scalar variables and equations."""
     names = ModelNames(world)
-    evaluator = Evaluator(names, TWINS, KeptCalls())
+    evaluator = Evaluator(names, TWINS, KeptCalls().call)
     names.evaluator = evaluator
     names.special_operators = SpecialOperators(names)
     world.values = _Values(names, evaluator)

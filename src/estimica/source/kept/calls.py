@@ -69,9 +69,20 @@ class KeptCalls:
         self._weights: dict[Function, int] = {}
         self._active: list[Function] = []
 
-    def call(self, evaluator: Evaluator, function: Function, arguments: Frame) -> Value | None:
-        """The value of a call that stays a call; None where it is written out."""
-        if not self._is_candidate(evaluator, function) or function in self._active:
+    def call(
+        self, evaluator: Evaluator, function: Function, arguments: Frame, written: Value = None
+    ) -> Value:
+        """The value of a call that stays a call; None where it is written out.
+
+        `written` is what it has become written out already, which may be too long.
+        """
+        if function in self._active:
+            return None
+        if written is not None:
+            if function.external is not None or not _is_long(written):
+                return None
+            self._weights[function] = LARGE
+        if not self._is_candidate(evaluator, function):
             return None
         symbols, given = _symbols(evaluator, function, arguments)
         if not given:
@@ -92,16 +103,6 @@ class KeptCalls:
         assert isinstance(kept.result, tuple)
         values = [mapped(n, v, output) for n, v in zip(names, kept.result, strict=True)]
         return values[0] if len(values) == 1 else tuple(values)
-
-    def shortened(
-        self, evaluator: Evaluator, function: Function, arguments: Frame, value: Value
-    ) -> Value:
-        """`value`, or the call itself where so many parts stand in place of it."""
-        if function in self._active or function.external is not None or not _is_long(value):
-            return value
-        self._weights[function] = LARGE
-        kept = self.call(evaluator, function, arguments)
-        return value if kept is None else kept
 
     # -- which -----------------------------------------------------------------------------------
 
