@@ -199,3 +199,31 @@ end Standstill;
     run = model.simulate(t, outputs=["m"], options=OPTIONS)
     m = run.value("m")
     np.testing.assert_allclose(100 * m + m**3, 500 * np.maximum(1 - t, 0), atol=1e-9)
+
+
+@pytest.mark.parametrize("U", [40.0, 100.0, 230.0])
+def test_a_current_goes_over_from_a_diode_to_the_transistor_beside_it(U):
+    """Where it is zero, rounding decides which of the two conducts: neither is consistent then."""
+    model = es.load_model("""
+model Leg
+  parameter Real Ron = 1e-5, Goff = 1e-5, R = 3, L = 0.7, U = 100;
+  Real i(start=-1, fixed=true), v, s1, i1, s2, i2;
+  Boolean off1, off2, fire;
+equation
+  fire = time >= 0;
+  off1 = s1 < 0 or not fire;
+  v = s1*(if off1 then 1 else Ron);
+  i1 = s1*(if off1 then Goff else 1);
+  off2 = s2 < 0;
+  -v = s2*(if off2 then 1 else Ron);
+  i2 = s2*(if off2 then Goff else 1);
+  i = i1 - i2;
+  L*der(i) = U - v - R*i;
+end Leg;
+""")
+    t = np.linspace(0, 1, 101)
+    run = model.simulate(t, parameters={"U": U}, outputs=["i", "i1", "i2"], options=OPTIONS)
+    i = U / 3 + (-1 - U / 3) * np.exp(-3 * t / 0.7)
+    np.testing.assert_allclose(run.value("i"), i, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(run.value("i1"), np.maximum(i, 0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(run.value("i2"), np.maximum(-i, 0), rtol=1e-5, atol=1e-5)

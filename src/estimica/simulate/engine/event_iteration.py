@@ -44,6 +44,10 @@ OUTER_LIMIT, FLIP_LIMIT = 100, 12
 #: for so many sweeps more and four for each relation. Chosen: chains need one sweep a link, and the
 #: least index has been seen to need two changes a relation
 JOINT_SWEEPS, SINGLE_SWEEPS = 20, 40
+#: relations that go round in a circle this part of their largest value off their surface are on it:
+#: a current that is a small difference of voltages over the resistance of a closed switch (1e-5)
+#: is rounded to 1e-11 of its size
+RESOLVED = 1e-10
 #: after an event a relation whose zero function moves so much slower than before it rests on its
 #: surface, as a body that sticks: what is left of its slope is rounding
 AT_REST = 1e-10
@@ -173,13 +177,37 @@ def sweep(iw: Vector, rw: Vector, t: float, blur: float, which: int) -> int:
 
 
 @engine_function
+def widen_surfaces(iw: Vector, rw: Vector, t: float, blur: float, all_of_them: bool) -> int:
+    """How near is near, by the slopes that hold now, for the relations that have brought the event
+    about or for all. A diode that blocks has a voltage where it had a current, and rounding of
+    another size."""
+    code = derivative(iw, rw, t, iw[at.O_W0], iw[at.O_K1], False)
+    if code:
+        return failure(code)
+    rates(iw, rw, t, iw[at.O_K1])
+    size = iw[at.O_WINDOW] + 3 * iw[at.NG]
+    for i in range(iw[at.NG]):
+        slack = iw[at.O_SLACK] + i
+        if all_of_them:
+            rw[slack] = max(rw[slack], RESOLVED * rw[size + i])
+        if all_of_them or rw[iw[at.O_TRIGGERED] + i] != FREE:
+            rw[slack] = max(rw[slack], abs(rw[iw[at.O_ZERO_RATE] + i]) * blur)
+    return DONE
+
+
+@engine_function
 def settle_round(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """Unknowns, modes, logicals and memories that fit the values before the event; a status."""
     for _ in range(JOINT_SWEEPS):
         outcome = sweep(iw, rw, t, blur, ALL)
         if outcome <= 0:
             return failure(-1 - outcome) if outcome else DONE
+    # what goes round in a circle may be on its surface by the slope that it has in this
+    # configuration, if not by the one that it had: a switch has a current or a voltage
     for _ in range(SINGLE_SWEEPS + 4 * iw[at.NG]):
+        status = widen_surfaces(iw, rw, t, blur, True)
+        if status:
+            return status
         outcome = sweep(iw, rw, t, blur, FIRST)
         if outcome <= 0:
             return failure(-1 - outcome) if outcome else DONE
@@ -235,21 +263,6 @@ def differs(iw: Vector, rw: Vector) -> bool:
 
 
 @engine_function
-def widen_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
-    """After the first round: how near is near, by the slopes that hold now. A diode that blocks has
-    a voltage where it had a current, and rounding of another size."""
-    code = derivative(iw, rw, t, iw[at.O_W0], iw[at.O_K1], False)
-    if code:
-        return failure(code)
-    rates(iw, rw, t, iw[at.O_K1])
-    for i in range(iw[at.NG]):
-        if rw[iw[at.O_TRIGGERED] + i] != FREE:
-            slack = iw[at.O_SLACK] + i
-            rw[slack] = max(rw[slack], abs(rw[iw[at.O_ZERO_RATE] + i]) * blur)
-    return DONE
-
-
-@engine_function
 def leave_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """Relations on their surface take the side to which they move, and held ones that have left it
     the side where they are; -1: none changes, or which."""
@@ -294,7 +307,7 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
         if status:
             return status
         if iw[at.FIRST_ROUND] and iw[at.NG]:
-            status = widen_surfaces(iw, rw, t, blur)
+            status = widen_surfaces(iw, rw, t, blur, False)
             if status:
                 return status
         iw[at.FIRST_ROUND] = 0

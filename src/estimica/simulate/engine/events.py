@@ -106,12 +106,14 @@ def locate(iw: Vector, rw: Vector, t: float, h: float) -> int:
     """The relation that changes first within the step, or -1; where, to the report."""
     ng, low, first, best = iw[at.NG], 0.0, -1, 2.0
     low_zero, rest = iw[at.O_ZERO_LOW], iw[at.O_WINDOW] + 2 * iw[at.NG]
+    size = rest + iw[at.NG]  # the largest value of each zero function so far
     for sample in range(1, SAMPLES + 1):
         high = sample / SAMPLES
         w = iw[at.O_W1] if sample == SAMPLES else dense(iw, rw, h, high, iw[at.NX])
         zeros_at(iw, rw, t + high * h, w)
         for i in range(ng):
             rw[low_zero + i] = side(iw, rw, i)
+            rw[size + i] = max(rw[size + i], abs(rw[low_zero + i]))
         for i in range(ng):
             if rw[low_zero + i] < -max(rw[iw[at.O_SLACK] + i], rw[rest + i]):
                 theta = root(iw, rw, t, h, i, low, high)

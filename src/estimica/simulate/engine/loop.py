@@ -623,6 +623,7 @@ def start_run(iw: Vector, rw: Vector) -> int:
     for i in range(iw[at.NG]):
         rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -NEVER, 0.0
         rw[iw[at.O_WINDOW] + 2 * iw[at.NG] + i] = 0.0
+        rw[iw[at.O_WINDOW] + 3 * iw[at.NG] + i] = 0.0
         rw[iw[at.O_SLACK] + i] = 0.0
     rw[iw[at.O_REPORT] + at.R_INSTANT] = NEVER
     rw[iw[at.O_FLAGS]], rw[iw[at.O_FLAGS] + 1] = 0.0, 0.0

@@ -236,7 +236,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_VDOT: nv, at.O_DT: m, at.O_ZERO: ng, at.O_ZERO_LOW: ng, at.O_ZERO_RATE: ng,
         at.O_ZERO_S: ng * m, at.O_SLACK: ng, at.O_TRIGGERED: ng, at.O_INSTANT: nt,
         at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
-        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 3 * ng, at.O_C: nc,
+        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 4 * ng, at.O_C: nc,
         at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: h.checks.shape[0],
         at.O_SAVED: kernel.code.n_constants, at.O_STIFF_SAVED: 0,
         at.O_SSTEP: 1, at.O_SUMMARY: at.N_REPORT + at.N_COUNTER + n + nz + h.nd,
