@@ -186,6 +186,13 @@ def test_all_directions_share_one_call() -> None:
     assert ids.count(ca.OP_CALL) == 1
 
 
+def test_casadi_evaluates_calls_at_many_points() -> None:
+    x = ca.SX.sym("x")
+    f = ca.Function("f", [x], [call_kept(given.square_root(), [x])[0]])
+    points = np.linspace(0.5, 4.0, 300)
+    np.testing.assert_allclose([float(f(p)) for p in points], np.sqrt(points), rtol=1e-13)
+
+
 def test_gradients_by_the_reverse_way() -> None:
     x = ca.SX.sym("x", 2)
     r, phi = call_kept(given.polar(), [x[0], x[1]])

@@ -161,8 +161,8 @@ class KeptFunction(ca.Callback):  # type: ignore[misc]
         library, stream = FunctionLibrary(), Stream("v")
         n_in, n_out = len(self.function.inputs), len(self.function.outputs)
         places = [stream.element("%arg", k) for k in range(n_in)]
-        arguments = [stream.value(f"load double, ptr {p}") for p in places]
-        library.invoke(stream, self.function, arguments, "%out")
+        loaded = [stream.value(f"load double, ptr {p}") for p in places]
+        library.invoke(stream, self.function, loaded, "%out")
         main = "define void @main(ptr %arg, ptr %out) nounwind {\n" + stream.body()
         engine = load_object_code("\n".join([*sorted(library.externals), main]), 1)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -170,8 +170,8 @@ class KeptFunction(ca.Callback):  # type: ignore[misc]
         given, results = (ctypes.c_double * n for n in (max(1, n_in), max(1, n_out)))
 
         def numeric(values: Sequence[float], engine: Any = engine) -> list[float]:
-            found = results()
-            compiled(ctypes.addressof(given(*values)), ctypes.addressof(found))
+            arguments, found = given(*values), results()  # both must live during the call
+            compiled(ctypes.addressof(arguments), ctypes.addressof(found))
             return list(found)[:n_out]
 
         return numeric
