@@ -314,11 +314,17 @@ def body_of(text: str) -> tuple[tree.Equation, ...]:
     return body.sections[0].body
 
 
+def frame_after(evaluator, body, scope, frame):
+    """The frame after an algorithm of a model whose variables are the names of `frame`."""
+    with evaluator.algorithm(frozenset(frame)):
+        return statements.body_after(evaluator, body, scope, frame)
+
+
 def test_algorithms_of_models_know_variables_by_name(evaluator: Evaluator) -> None:
     frame = {"a": ex.name("a"), "v": as_value([ex.name("v[1]"), ex.name("v[2]")])}
     evaluator.names.values.update(frame)  # type: ignore[attr-defined]
     body = body_of("a := a + 1; a := 2*a + pre(a); for i in 1:2 loop v[i] := i*pre(v[i]); end for;")
-    after = statements.frame_after(evaluator, body, None, frame)
+    after = frame_after(evaluator, body, None, frame)
     doubled = ex.mul(ex.const(2.0), ex.add(ex.name("a"), ex.ONE))
     assert after["a"] is ex.add(doubled, ex.pre("a"))
     assert after["v"].tolist() == [ex.pre("v[1]"), ex.mul(ex.const(2.0), ex.pre("v[2]"))]  # type: ignore[union-attr]
@@ -327,7 +333,7 @@ def test_algorithms_of_models_know_variables_by_name(evaluator: Evaluator) -> No
 
 def test_elements_of_the_run_are_assigned_by_choices(evaluator: Evaluator) -> None:
     frame = {"v": as_value([1, 2, 3]), "i": ex.name("i")}
-    after = statements.frame_after(evaluator, body_of("v[i] := 9;"), None, frame)
+    after = frame_after(evaluator, body_of("v[i] := 9;"), None, frame)
     assert [plain(after["v"], {"i": k}) for k in (1, 3)] == [[9, 2, 3], [1, 2, 9]]
 
 
@@ -342,7 +348,7 @@ def test_slices_and_fields_are_assigned(evaluator: Evaluator) -> None:
         "m[1, :] := {7, 8, 9}; m[2, {1, 3}] := {0, 0}; m[:, 2] := m[:, 2] + {1, 1};"
         "r.b[2] := 5; p[2].x := 3; p[1:2].x := {p[1].x + 1, p[2].x + 1}; e[:] := zeros(0);"
     )
-    after = statements.frame_after(evaluator, body, None, frame)
+    after = frame_after(evaluator, body, None, frame)
     assert plain(after["m"]) == [[7, 9, 9], [0, 6, 0]]
     assert plain(after["r"]) == {"a": 1, "b": [1, 5]}
     assert plain(after["p"]) == [{"x": 2}, {"x": 4}]
@@ -361,6 +367,6 @@ def test_statements_of_models_are_handed_on(evaluator: Evaluator) -> None:
 
     evaluator.other_statement = other
     body = body_of("when a > 1 then a := 2; end when; if x > 0 then reinit(a, 1); end if;")
-    after = statements.frame_after(evaluator, body, None, {"a": ex.name("a")})
+    after = frame_after(evaluator, body, None, {"a": ex.name("a")})
     assert seen == [tree.When, tree.CallEquation]
     assert after["a"] is ex.ONE

@@ -53,18 +53,10 @@ class EarlyExit:
 Passed = tuple["Frame | None", list[EarlyExit]]
 
 
-def frame_after(
-    evaluator: Evaluator, body: Sequence[tree.Equation], scope: Scope, frame: Frame
-) -> Frame:
-    """The frame after an algorithm of a model whose variables are the names of `frame`."""
-    with evaluator.algorithm(frozenset(frame)):
-        return body_after(evaluator, body, scope, frame)
-
-
 def body_after(
     evaluator: Evaluator, body: Sequence[tree.Equation], scope: Scope, frame: Frame
 ) -> Frame:
-    """The frame after the algorithm of a function, early returns included."""
+    """The frame after an algorithm, early returns included."""
     live, exits = run_statements(evaluator, body, scope, frame)
     return _merged(live, exits)
 

@@ -102,7 +102,7 @@ class _Execution:
                     if isinstance(statement, tree.When):
                         frame = self._when(statement, frame)
                     else:
-                        frame = statements.frame_after(evaluator, (statement,), self._scope, frame)
+                        frame = statements.body_after(evaluator, (statement,), self._scope, frame)
         evaluator.other_statement = None
         origin = self._origin(body[0])
         after = self._scalars(frame)
@@ -200,7 +200,7 @@ class _Execution:
         plain = tuple(n for n in nodes if not _is_model_call(n))
         body = dict(frame)
         if plain:
-            body = statements.frame_after(self._evaluator, plain, self._scope, frame)
+            body = statements.body_after(self._evaluator, plain, self._scope, frame)
         old, new = self._scalars(frame), self._scalars(body)
         for name in self._targets:
             if self._whenned.get(name) == 1 and new[name] is not old[name]:

@@ -1,0 +1,358 @@
+"""Where front ends of Modelica go wrong: each trap against a solution by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import estimica as es
+
+TIMES = np.linspace(0.0, 1.0, 11)
+FINE = es.Options(rtol=1e-9, atol=1e-11)
+
+
+def run(text: str, *outputs: str, class_name: str | None = None, **options) -> es.Trajectory:
+    model = es.load_model(text, class_name)
+    return model.simulate(TIMES, outputs=list(outputs), options=FINE, **options)
+
+
+def last(text: str, *outputs: str) -> list[float]:
+    found = run(text, *outputs)
+    return [float(found.value(name)[-1]) for name in outputs]
+
+
+# --- modifiers ---
+
+
+def test_a_record_as_a_whole_and_fields_of_it_at_once():
+    text = """
+model M
+  record R parameter Real a = 1; parameter Real b = 2; end R;
+  model Part parameter R r(a = 10, b = 20); Real y = r.a + 100*r.b; end Part;
+  parameter R given(a = 3);
+  Part fields(r(a = 5)); Part whole(r = given); Part both(r = R(a = 7, b = given.b));
+end M;
+"""
+    assert last(text, "fields.y", "whole.y", "both.y") == [2005, 203, 207]
+
+
+def test_a_start_value_from_far_outside():
+    text = """
+model M
+  model A Real x(start = 1, fixed = true); equation der(x) = -x; end A;
+  model B A a; end B;
+  model C B b(a(x(start = 2))); end C;
+  C c(b(a(x(start = 5))));
+  C d;
+end M;
+"""
+    found = run(text, "c.b.a.x", "d.b.a.x")
+    np.testing.assert_allclose(found.value("c.b.a.x"), 5 * np.exp(-TIMES), rtol=1e-6)
+    np.testing.assert_allclose(found.value("d.b.a.x"), 2 * np.exp(-TIMES), rtol=1e-6)
+
+
+def test_protected_and_final_parameters_follow_what_they_are_computed_from():
+    text = """
+model M
+  model Part
+    parameter Real d = 2;
+    final parameter Real area = d^2;
+    Real x(start = 1, fixed = true);
+  protected
+    parameter Real rate = area/4;
+  equation
+    der(x) = -rate*x;
+  end Part;
+  Part p(d = 4);
+end M;
+"""
+    model = es.load_model(text)
+    for d in (4.0, 2.0):  # they are computed again, not kept from loading
+        found = model.simulate(TIMES, parameters={"p.d": d}, outputs=["p.x"], options=FINE)
+        np.testing.assert_allclose(found.value("p.x"), np.exp(-(d**2) / 4 * TIMES), rtol=1e-6)
+
+
+def test_a_parameter_that_initialisation_finds():
+    text = """
+model M
+  parameter Real k(fixed = false, start = 1);
+  Real x(start = 4, fixed = true);
+initial equation
+  der(x) = -8;
+equation
+  der(x) = -k*x;
+end M;
+"""
+    np.testing.assert_allclose(run(text, "x").value("x"), 4 * np.exp(-2 * TIMES), rtol=1e-6)
+
+
+# --- packages ---
+
+MEDIA = """
+package P
+  partial package Medium
+    constant Integer n; constant Integer nX = n - 1; constant Real scale = 1;
+    replaceable partial function law input Real u; output Real y; end law;
+    function twice input Real u; output Real y; algorithm y := 2*law(u); end twice;
+  end Medium;
+  package One
+    extends Medium(n = 1);
+    redeclare function extends law algorithm y := u; end law;
+  end One;
+  package Three
+    extends Medium(n = 3, scale = 10);
+    redeclare function extends law algorithm y := scale*u; end law;
+  end Three;
+  model Volume
+    replaceable package Medium = One constrainedby P.Medium;
+    Real X[Medium.nX](each start = 1, each fixed = true);
+    Real total = sum(X); Real y = Medium.twice(3) + 0*time;
+  equation
+    der(X) = -(1:Medium.nX).*X;
+  end Volume;
+  model M Volume one; Volume three(redeclare package Medium = Three); end M;
+end P;
+"""
+
+
+def test_constants_of_a_redeclared_package_give_sizes_perhaps_zero():
+    found = run(MEDIA, "one.total", "three.total", class_name="P.M")
+    np.testing.assert_allclose(found.value("one.total"), 0.0)
+    wanted = np.exp(-TIMES) + np.exp(-2 * TIMES)
+    np.testing.assert_allclose(found.value("three.total"), wanted, rtol=1e-6)
+
+
+def test_a_function_of_a_package_calls_those_of_the_redeclared_one():
+    found = run(MEDIA, "one.y", "three.y", class_name="P.M")
+    assert [found.value(n)[-1] for n in ("one.y", "three.y")] == pytest.approx([6.0, 60.0])
+
+
+# --- arrays ---
+
+
+def test_the_index_of_a_loop_across_arrays_of_components():
+    text = """
+model M
+  model Cell parameter Real k = 1; Real x[2](each start = 1, each fixed = true); end Cell;
+  Cell cells[3](k = {1, 2, 3});
+equation
+  for i in 1:3 loop
+    for j in 1:2 loop der(cells[i].x[j]) = -cells[4 - i].k*j*cells[i].x[j]; end for;
+  end for;
+end M;
+"""
+    names = [f"cells[{i}].x[{j}]" for i in (1, 2, 3) for j in (1, 2)]
+    found = run(text, *names)
+    for i in (1, 2, 3):
+        for j in (1, 2):
+            wanted = np.exp(-(4 - i) * j * TIMES)
+            np.testing.assert_allclose(found.value(f"cells[{i}].x[{j}]"), wanted, rtol=1e-6)
+
+
+def test_empty_arrays_everywhere():
+    text = """
+model M
+  model Cell Real x = 2*time; end Cell;
+  parameter Integer n = 0;
+  Cell cells[n]; Real u[n] = cells.x; Real m[n, 2] = zeros(n, 2); parameter Real p[:] = fill(1.0, 0);
+  Real y = sum(u) + sum(cells[i].x for i in 1:n) + sum(m) + size(p, 1) + sum({k for k in 1:0});
+  Real z = product(u);
+equation
+  for i in 1:n loop assert(u[i] > 1e9, "never"); end for;
+end M;
+"""
+    assert last(text, "y", "z") == [0, 1]
+
+
+def test_arrays_over_enumerations_and_truth_values():
+    text = """
+model M
+  type E = enumeration(low, middle, high);
+  parameter Real k[E] = {1, 2, 3}; parameter Real b[Boolean] = {10, 20};
+  parameter E e = E.middle;
+  Real y = k[e] + k[E.high] + b[time > 2] + b[true] + sum(k[i] for i in E);
+  Integer n = Integer(e) + Integer(E.high);
+end M;
+"""
+    assert last(text, "y", "n") == [2 + 3 + 10 + 20 + 6, 5]
+
+
+def test_whole_numbers_divided_are_no_whole_number():
+    text = "model M parameter Integer a = 7; parameter Integer b = 2; Real x = a/b; Integer d = div(a, b); Integer m = mod(-a, b); Integer r = rem(-a, b); end M;"
+    assert last(text, "x", "d", "m", "r") == [3.5, 3, 1, -1]
+
+
+# --- conditions ---
+
+
+@pytest.mark.parametrize(("two", "wanted"), [("true", (1, 2)), ("false", (5, 0))])
+def test_branches_of_a_parameter_may_have_different_numbers_of_equations(two, wanted):
+    text = f"""
+model M
+  parameter Boolean two = {two};
+  Real x; Real y if two;
+equation
+  if two then
+    x = 1; y = 2;
+  else
+    x = 5;
+  end if;
+end M;
+"""
+    model = es.load_model(text)
+    assert ("y" in model.flat.by_name) is (two == "true")
+    outputs = ["x", "y"] if two == "true" else ["x"]
+    found = model.simulate(TIMES, outputs=outputs)
+    assert [found.value(n)[-1] for n in outputs] == list(wanted[: len(outputs)])
+
+
+CHAIN = """
+model M
+  connector Pin Real v; flow Real i; end Pin;
+  model Resistor Pin a; Pin b; parameter Real R = 1; equation a.i + b.i = 0; a.v - b.v = R*a.i; end Resistor;
+  model Source Pin a; Pin b; equation a.i + b.i = 0; a.v - b.v = 12; end Source;
+  model Ground Pin p; equation p.v = 0; end Ground;
+  parameter Integer n = 3; parameter Boolean shunt = %s;
+  Resistor r[n](R = {1, 2, 3}); Resistor s if shunt; Source e; Ground g;
+equation
+  connect(e.a, r[1].a);
+  for k in 1:n - 1 loop connect(r[k].b, r[k + 1].a); end for;
+  connect(r[n].b, e.b); connect(e.b, g.p);
+  if shunt then
+    connect(s.a, e.a); connect(s.b, e.b);
+  end if;
+end M;
+"""
+
+
+@pytest.mark.parametrize(("shunt", "current"), [("false", 2.0), ("true", 14.0)])
+def test_connections_in_loops_and_conditions(shunt, current):
+    (found,) = last(CHAIN % shunt, "e.b.i")
+    assert found == pytest.approx(current)
+
+
+def test_connectors_of_arrays_in_another_order():
+    text = """
+model M
+  connector Pin Real v; flow Real i; end Pin;
+  model Sources Pin p[3]; equation for k in 1:3 loop p[k].v = k; end for; end Sources;
+  model Loads Pin p[3]; equation for k in 1:3 loop p[k].i = 10*p[k].v; end for; end Loads;
+  Sources s; Loads l;
+equation
+  connect(s.p[3:-1:1], l.p);
+end M;
+"""
+    assert last(text, "l.p[1].v", "l.p[3].i", "s.p[3].i") == [3, 10, -30]
+
+
+def test_an_outer_component_that_gives_a_value():
+    text = """
+model M
+  model Setter outer output Real level; parameter Real k = 3; equation level = k*time; end Setter;
+  inner output Real level;
+  Setter s;
+end M;
+"""
+    assert last(text, "level") == [3]
+
+
+def test_a_relation_of_values_that_change_at_events():
+    text = """
+model M
+  discrete Integer n(start = 0, fixed = true); Real x(start = 0, fixed = true); Boolean late = n >= 3;
+equation
+  when sample(0.15, 0.2) then n = pre(n) + 1; end when;
+  der(x) = if late then 1 else 0;
+end M;
+"""
+    assert last(text, "x")[0] == pytest.approx(1.0 - 0.55, rel=1e-6)
+
+
+def test_when_statements_in_loops_of_an_algorithm():
+    text = """
+model M
+  parameter Real at[3] = {0.2, 0.5, 0.9}; discrete Real y[3](each start = 0, each fixed = true);
+algorithm
+  for k in 1:3 loop
+    when time > at[k] then y[k] := 10*k + pre(y[k]); end when;
+  end for;
+end M;
+"""
+    assert last(text, "y[1]", "y[2]", "y[3]") == [10, 20, 30]
+
+
+def test_sample_with_expressions_of_parameters():
+    text = """
+model M
+  parameter Real f = 4; parameter Real shift = 0.5;
+  discrete Integer n(start = 0, fixed = true);
+equation
+  when sample(shift/f, 1/f) then n = pre(n) + 1; end when;
+end M;
+"""
+    assert last(text, "n") == [4]  # at 0.125, 0.375, 0.625, 0.875
+    model = es.load_model(text)
+    found = model.simulate(TIMES, parameters={"f": 2.0}, outputs=["n"])
+    assert found.value("n")[-1] == 2
+
+
+# --- functions ---
+
+
+def test_a_guard_against_division_by_zero_guards_its_derivative_too():
+    text = """
+model M
+  function share input Real u; input Real eps; output Real y;
+    algorithm y := noEvent(if abs(u) < eps then 0 else u/abs(u)); end share;
+  parameter Real k = 1;
+  Real x(start = 0, fixed = true); Real g = noEvent(if x > 0 then 1/x else 0); Real s = share(x - x, 1e-9);
+equation
+  der(x) = k*(1 - 0*g);
+end M;
+"""
+    model = es.load_model(text)
+    found = model.sensitivities(TIMES, wrt=["k"], outputs=["x", "s"], options=FINE)
+    np.testing.assert_allclose(found.values[:, 0], TIMES, atol=1e-7)
+    np.testing.assert_allclose(found.jacobian[:, 0, 0], TIMES, atol=1e-6)
+    np.testing.assert_allclose(found.values[:, 1], 0.0)
+
+
+def test_smooth_and_homotopy_in_functions():
+    text = """
+model M
+  function law input Real u; output Real y;
+    algorithm y := homotopy(actual = smooth(1, if u > 0 then u^2 else -u^2), simplified = u); end law;
+  Real x(start = 2, fixed = true);
+equation
+  der(x) = -law(x);
+end M;
+"""
+    np.testing.assert_allclose(run(text, "x").value("x"), 1 / (0.5 + TIMES), rtol=1e-6)
+
+
+def test_a_warning_in_a_function_ends_nothing():
+    text = """
+model M
+  function checked input Real u; output Real y;
+    algorithm assert(u < 0.5, "u is large", AssertionLevel.warning); y := 2*u; end checked;
+  Real y = checked(time);
+end M;
+"""
+    assert last(text, "y") == [2]
+    with pytest.raises(es.SimulationError, match="u is large"):
+        last(text.replace(", AssertionLevel.warning", ""), "y")
+
+
+def test_when_an_element_is_declared_twice_it_is_told():
+    with pytest.raises(
+        es.SourceError, match=r"S086: text:3:8: 'x' is declared twice; leave one out"
+    ):
+        es.load_model("model M\n  Real x = 1;\n  Real x = 2;\nend M;")
+
+
+def test_texts_that_change_are_left_out_with_a_note():
+    model = es.load_model(
+        'model M Real x = time; String s = String(x); String t; equation t = "now"; end M;'
+    )
+    assert "texts that change during the run are left out: s, t" in model.notes
+    assert model.simulate(TIMES, outputs=["x"]).value("x")[-1] == 1.0
