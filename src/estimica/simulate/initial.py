@@ -431,6 +431,10 @@ class Initialiser:
     def _newton(self, U: Vector, given: Given, homotopy: float = 1.0) -> Vector | None:
         """Damped Newton (least-norm steps where J is singular); None where it does not converge."""
         evaluate = self._evaluate(given, homotopy)
+        if not self._is_square(U):
+            # conditions that follow from others hold to rounding, which may be that of terms far
+            # larger than their own: unknowns that are zero count as one
+            return newton.solve(evaluate, U, size=1.0)
         if homotopy < 1.0:
             return newton.solve(evaluate, U)
         return newton.solve(evaluate, U, self._holds(given))

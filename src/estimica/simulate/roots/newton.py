@@ -26,6 +26,7 @@ HALVINGS = 30
 #: steps of a continuation that begins with a tenth of the way, doubles it after a success and takes
 #: a quarter after a failure (chosen): ways that need more are taken for none
 CONTINUATION_STEPS = 40
+SMALL = 1e-8  # chosen: below what a model in SI units means
 NOTHING = 1e-200  # a residual this small has no terms left to compare it with: k·x = 0 at x = 0
 
 
@@ -34,23 +35,25 @@ def is_near_zero(E: Vector, size: Vector) -> bool:
     return bool(((np.abs(E) <= SOLVED * size) | ((np.abs(E) <= NOTHING) & (size >= 0))).all())
 
 
-def solve(evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True) -> Vector | None:
+def solve(
+    evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True, *, size: float = SMALL
+) -> Vector | None:
     """The root of R near `U`, or None where the method does not get there.
 
     R may be written so that it is small where the equations do not hold (at a pole of its
-    derivative, say): `holds` has the last word.
+    derivative, say): `holds` has the last word. `size` is what unknowns count as that are zero.
     """
     R, J = evaluate(U)
     if not np.isfinite(R).all():
         return None
     # a residual's scale is the size of its terms, J·U; where the unknowns are zero, they count as
-    # 1e-8, and residuals without any slope as 1e-12 (chosen: below what a model in SI units means)
+    # `size`, and residuals without any slope as 1e-12 (chosen, as SMALL)
     scale = np.full(R.shape, 1e-12)
     for _ in range(STEPS):
         if not np.isfinite(J).all():
             return None
         scale = np.maximum(scale, np.abs(J) @ np.abs(U))
-        scale = np.maximum(scale, 1e-8 * np.abs(J).max(axis=1, initial=0.0))
+        scale = np.maximum(scale, size * np.abs(J).max(axis=1, initial=0.0))
         if (np.abs(R) <= EXACT * scale).all() and holds(U):
             return U
         moved = _damped(evaluate, U, newton_step(J, R), R, scale)
