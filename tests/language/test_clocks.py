@@ -161,6 +161,30 @@ def test_what_is_sampled_is_the_value_before_the_tick():
     np.testing.assert_array_equal(w, n - 1)
 
 
+def test_what_is_solved_for_is_sampled_before_the_tick_too():
+    """b + b^3 = 2 + hold(x), of which x is the last b that was sampled."""
+    text = model(
+        "Real a(start=1), b(start=1), s, x(start=0); Integer n(start=0);",
+        """
+  a + b = 2 + hold(x);
+  a = b^3;
+  s = sample(b, Clock(1, 10));
+  when Clock(1, 10) then
+    n = previous(n) + 1;
+  end when;
+  when Clock(1, 10) then
+    x = s + n - previous(n) - 1;
+  end when;
+""",
+    )
+    b, n, x = run(text, "b", "n", "x")
+    held = [0.0]
+    for _ in range(10):
+        held.append(np.roots([1, 0, 1, -2 - held[-1]]).real[-1])
+    np.testing.assert_allclose(x, [held[int(k)] for k in n], atol=1e-8)
+    np.testing.assert_allclose(b, [held[int(k) + 1] for k in n], atol=1e-8)
+
+
 def test_hold_has_the_start_value_until_the_first_tick():
     text = model(
         "Real x(start=7), y = hold(x); Clock c = shiftSample(Clock(1, 5), 1, 2);",

@@ -22,6 +22,7 @@ from estimica.structure.causality.redefinition import (
     slope_name,
 )
 from estimica.structure.events.extract import EventSystem, extract_events, without_algebraic_pre
+from estimica.structure.events.latches import AlgebraicPast, with_latches
 from estimica.structure.graph.blocks import sort_blocks
 from estimica.structure.index.reduction import ContinuousSystem, reduce_system
 from estimica.structure.linear import DivisionGuard
@@ -45,10 +46,17 @@ def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem
     """
     turned = redefine(flat, Causality(tuple(inputs)))
     draft = _counted(_draft(bind_free_parameters(turned)))
-    try:
-        return _sorted(draft)
-    except _VanishingFactors as vanishing:
-        return _sorted(_with_numbers(draft, vanishing.parameters), last=True)
+    latched: frozenset[str] = frozenset()
+    last = False
+    while True:
+        try:
+            return _sorted(draft, latched, last=last)
+        except _VanishingFactors as vanishing:
+            draft, last = _with_numbers(draft, vanishing.parameters), True
+        except AlgebraicPast as past:
+            if past.names <= latched:
+                raise
+            latched |= past.names
 
 
 class _VanishingFactors(Exception):
@@ -59,8 +67,12 @@ class _VanishingFactors(Exception):
         self.parameters = parameters
 
 
-def _sorted(draft: WorkingSystem, *, last: bool = False) -> SortedSystem:
+def _sorted(
+    draft: WorkingSystem, latched: frozenset[str] = frozenset(), *, last: bool = False
+) -> SortedSystem:
     draft = remove_aliases(draft)
+    if latched:
+        draft = with_latches(draft, latched)
     draft = replace(draft, equations=without_zero_flows(draft.equations, frozenset(draft.unknowns)))
     events = extract_events(draft)
     safety = DivisionGuard(draft.parameters.values)

@@ -9,6 +9,7 @@ from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Equation, Origin
+from estimica.structure.events.latches import AlgebraicPast
 from estimica.structure.events.logic import order_assignments, solve_logic
 from estimica.structure.events.roles import VariableRoles, assign_roles
 from estimica.structure.events.whens import write_whens
@@ -234,7 +235,7 @@ def _groups(ties: Iterable[Equation]) -> list[list[str]]:
 def without_algebraic_pre(
     events: EventSystem, states: Sequence[str], blocks: Sequence[Assignment | Block]
 ) -> EventSystem:
-    """`events` without any pre(y) of an algebraic y."""
+    """`events` without any pre(y) of an algebraic y; AlgebraicPast where y is solved for."""
     known = {*states, *events.memories, *events.logicals}
     equations = (*events.logical_equations, *events.memory_equations)
     roots = [a.value for a in equations]
@@ -243,14 +244,9 @@ def without_algebraic_pre(
     if not wanted:
         return events
     past = _Past(known, blocks)
-    for name in sorted(wanted):
-        if past.of.get(name) is None:
-            raise StructureError(
-                "E406",
-                f"pre({name}) cannot be evaluated: '{name}' is neither a state nor discrete, "
-                "and it is found by solving several equations together; "
-                "store it in a discrete variable",
-            )
+    unknown = [name for name in wanted if past.of.get(name) is None]
+    if unknown:
+        raise AlgebraicPast(unknown)
     return past.rewritten(events)
 
 
