@@ -179,8 +179,9 @@ def test_what_is_solved_for_is_sampled_before_the_tick_too():
     )
     b, n, x = run(text, "b", "n", "x")
     held = [0.0]
-    for _ in range(10):
-        held.append(np.roots([1, 0, 1, -2 - held[-1]]).real[-1])
+    for _ in range(11):
+        roots = np.roots([1, 0, 1, -2 - held[-1]])
+        held.append(float(roots[np.argmin(np.abs(roots.imag))].real))
     np.testing.assert_allclose(x, [held[int(k)] for k in n], atol=1e-8)
     np.testing.assert_allclose(b, [held[int(k) + 1] for k in n], atol=1e-8)
 

@@ -51,6 +51,9 @@ RESOLVED = 1e-10
 #: after an event a relation whose zero function moves so much slower than before it rests on its
 #: surface, as a body that sticks: what is left of its slope is rounding
 AT_REST = 1e-10
+#: of a memory: a change that is none. Unknowns are solved anew in each sweep, and their last digits
+#: need not come to rest; a thousand roundings leave room for equations of some condition
+SOLVED = 1e-13
 ALL, EXPLICIT, FIRST = range(3)  # relations that take their mode
 
 
@@ -70,6 +73,14 @@ def remember(iw: Vector, rw: Vector) -> None:
 def change(rw: Vector, place: int, value: float) -> bool:
     """Assigns; whether that changed anything."""
     changed = rw[place] != value
+    rw[place] = value
+    return changed
+
+
+@engine_function
+def move(rw: Vector, place: int, value: float) -> bool:
+    """Assigns; whether that changed more than the last digits of an unknown that is solved for."""
+    changed = not abs(rw[place] - value) <= SOLVED * abs(value)
     rw[place] = value
     return changed
 
@@ -232,9 +243,9 @@ def apply_equations(iw: Vector, rw: Vector) -> bool:
         set_result(iw, 0, iw[at.O_EVENT_S])
         call(iw, at.EVENT_SENS)
     for i in range(nx - memories, nx):
-        changed |= change(rw, w0 + i, rw[iw[at.O_EVENT_X] + i])
+        changed |= move(rw, w0 + i, rw[iw[at.O_EVENT_X] + i])
         for j in range(i * m, i * m + m):
-            changed |= change(rw, w0 + nx + j, rw[iw[at.O_EVENT_S] + j])
+            changed |= move(rw, w0 + nx + j, rw[iw[at.O_EVENT_S] + j])
     return changed
 
 
