@@ -475,7 +475,7 @@ end M;
     x = model.simulate(TIMES, outputs=["x"], parameters={"a": 5}, options=TIGHT).value("x")
     close(x, 16 * np.exp(-0.5 * TIMES))
     table = model.parameters
-    assert table.loc["c", "why_not"] == "declared final"
+    assert table.loc["c", "why_not"] == "it is declared final and follows 'b'"
     assert table.loc["a", "tunable"]
     s = model.sensitivities(TIMES, wrt=["a"], outputs=["x"], options=TIGHT)
     close(s.derivative("x", "a"), (3 - 7 * 0.1 * TIMES) * np.exp(-0.2 * TIMES), 1e-6)

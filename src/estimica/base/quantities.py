@@ -25,6 +25,7 @@ class Quantity:
     role: str = ""  # parameter, constant, input, state, memory, logical, algebraic or alias
     tunable: bool = False
     why_not: str = ""  # why it is not tunable; "" where it is
+    place: str = ""  # file and line of its declaration; "" where there is no source
 
 
 COLUMNS = tuple(f.name for f in fields(Quantity) if f.name != "name")

@@ -15,7 +15,7 @@ from estimica.compiled.llvm.kept_function import call_kept
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.function import called
-from estimica.flat.system import Kind, Variability
+from estimica.flat.system import Kind
 from estimica.structure.sorted_system import CLOSED_FORM, Assignment, Block, SortedSystem
 
 
@@ -439,17 +439,3 @@ def _column(parts: list[ca.SX]) -> ca.SX:
 
 def _elements(column: ca.SX) -> list[ca.SX]:
     return [column[i] for i in range(column.numel())]
-
-
-def why_not_tunable(system: SortedSystem, name: str) -> str:
-    """Why parameter `name` cannot be changed after loading; empty where it can."""
-    v = system.flat.by_name[name]
-    if v.variability is Variability.CONSTANT:
-        return "a constant"
-    if v.evaluated:
-        return v.evaluated
-    if v.final:
-        return "declared final"
-    if v.kind is not Kind.REAL:
-        return f"of type {v.kind}"
-    return ""

@@ -16,9 +16,10 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.equations import Equations, why_not_tunable
+from estimica.compiled.equations import Equations
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.llvm.call_expansion import has_calls
+from estimica.compiled.tunability import sources_of, why_not_tunable
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,18 @@ def require_tunable(equations: Equations, name: str, sense: str = "tuned") -> Co
         if reason:
             raise ModelError(
                 "M005",
-                f"parameter '{name}' cannot be {sense}: it is {reason}; "
-                f"set it when the model is loaded, with fix={{'{name}': ...}}",
+                f"parameter '{name}' cannot be {sense}: {reason}; {_way_out(equations, name)}",
             )
     return constant
+
+
+def _way_out(equations: Equations, name: str) -> str:
+    """What to do instead with a parameter that cannot change after loading."""
+    variable = equations.system.flat.by_name[name]
+    if not variable.final:
+        return f"set it when the model is loaded, with fix={{'{name}': ...}}"
+    followed = sources_of(equations.system, variable)
+    return f"use '{followed[0]}' instead" if followed else "change the model"
 
 
 def tune(

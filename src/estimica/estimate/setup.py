@@ -35,7 +35,7 @@ from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
 from estimica.simulate.engine.options import Options
 from estimica.study.case import StartValue
 from estimica.study.check.data import check_noise
-from estimica.study.check.names import formula_problems
+from estimica.study.check.names import formula_problems, instead_of_tuning
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.record.samples import Record, record
 from estimica.study.study import Study
@@ -205,8 +205,8 @@ def _require_targets(study: Study, known: Mapping[str, Quantity]) -> None:
             if q.role in ("parameter", "constant") and not q.tunable:
                 raise TunerError(
                     "T008",
-                    f"tuner '{tuner.name}': '{name}' cannot be tuned: it is {q.why_not}; "
-                    "set it in [model] fix instead",
+                    f"tuner '{tuner.name}': '{name}' cannot be tuned: {q.why_not}; "
+                    f"{instead_of_tuning(q)}",
                 )
             if q.role not in ("parameter", "constant"):
                 raise TunerError(

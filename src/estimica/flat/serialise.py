@@ -113,7 +113,14 @@ class _Writer:
         if origin not in self._origin_numbers:
             self._origin_numbers[origin] = len(self.origins)
             self.origins.append(
-                [origin.text, origin.component, origin.kind, origin.file, origin.line]
+                [
+                    origin.text,
+                    origin.component,
+                    origin.kind,
+                    origin.file,
+                    origin.line,
+                    origin.column,
+                ]
             )
         return self._origin_numbers[origin]
 

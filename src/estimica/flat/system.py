@@ -51,16 +51,24 @@ class Origin:
     kind: str = "equation"  # binding, connection, flow sum, unconnected flow, when, …
     file: str = ""
     line: int = 0
+    column: int = 0
+
+    @property
+    def place(self) -> str:
+        """File, line and column, as far as they are known."""
+        if not self.line:
+            return ""
+        if not self.file:
+            return f"line {self.line}"
+        return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
+
+    def rewritten(self, text: str, kind: str) -> Origin:
+        """The same place, for something that was made of what stands there."""
+        return Origin(text, self.component, kind, self.file, self.line, self.column)
 
     def __str__(self) -> str:
-        place = (
-            f"{self.file}:{self.line}"
-            if self.file and self.line
-            else f"line {self.line}"
-            if self.line
-            else ""
-        )
-        where = ", ".join(x for x in (f"in {self.component}" if self.component else "", place) if x)
+        above = f"in {self.component}" if self.component else ""
+        where = ", ".join(x for x in (above, self.place) if x)
         what = f"{self.kind} '{self.text}'" if self.text else self.kind
         return f"{what} ({where})" if where else what
 

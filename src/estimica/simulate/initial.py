@@ -115,6 +115,8 @@ class Initialiser:
         `if x > 0 then x^2 else -x^2` has no solution on the other side."""
         R, (x, z, P), arguments = self._symbols
         U, _, t, u, d, _ = arguments
+        # behind the constants of the model stand those of the sensitivities; no relation has them
+        P = ca.vertcat(P, ca.SX.zeros(self.tuning.hybrid.P.shape[0] - P.shape[0]))
         for _ in range(NESTED):
             R = ca.substitute(R, d, self._modes(t, x, z, P, u, d, x, d))
         return self._search_of(R, U, arguments[1:])

@@ -10,8 +10,9 @@ import casadi as ca
 import numpy as np
 
 from estimica.base.quantities import Quantity
-from estimica.compiled.equations import Equations, translate, why_not_tunable
+from estimica.compiled.equations import Equations, translate
 from estimica.compiled.model.observations import TIME, Observations
+from estimica.compiled.tunability import why_not_tunable
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.serialise import to_json
@@ -87,7 +88,7 @@ def quantities_of(
             plain = number(v.binding if role in FIXED else v.start)
         low, high = number(v.minimum), number(v.maximum)
         if v.kind is Kind.STRING:
-            reason = "of type String"
+            reason = "it is of type String"
         quantities.append(
             Quantity(
                 v.name,
@@ -101,6 +102,7 @@ def quantities_of(
                 role,
                 role == "parameter" and not reason,
                 reason,
+                v.origin.place,
             )
         )
     return quantities

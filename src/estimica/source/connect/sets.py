@@ -158,7 +158,7 @@ def potential_equations(sets: ConnectionSets) -> list[Equation]:
                 Equation(
                     ex.name(first.name),
                     ex.name(other.name),
-                    Origin(text, origin.component, "connection", origin.file, origin.line),
+                    origin.rewritten(text, "connection"),
                 )
             )
     return equations
@@ -181,7 +181,7 @@ def flow_equations(sets: ConnectionSets, flows: Iterable[End]) -> list[Equation]
             Equation(
                 ex.total(terms),
                 ex.ZERO,
-                Origin(shown, origin.component, "flow sum", origin.file, origin.line),
+                origin.rewritten(shown, "flow sum"),
             )
         )
     for end in flows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Equation, Origin
+from estimica.flat.system import Equation
 from estimica.source.connect.ends import End, Joint
 from estimica.source.connect.sets import ConnectionSets
 from estimica.source.instance.components import Component
@@ -77,7 +77,7 @@ class Streams:
                 if joint.outside:
                     others = [j for j in joints if j != joint]
                     origin = self._sets.origins[joint.end]
-                    place = Origin("", origin.component, "stream", origin.file, origin.line)
+                    place = origin.rewritten("", "stream")
                     equations.append(Equation(ex.name(joint.end.name), self._mixed(others), place))
         return equations
 

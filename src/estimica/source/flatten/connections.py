@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Equation, Origin
+from estimica.flat.system import Equation
 from estimica.source.connect.ends import is_connector, is_outside, scalars_of
 from estimica.source.connect.expandable import Joined, grow
 from estimica.source.connect.graph import ConnectionGraph, SpanningTrees, spanning_trees
@@ -106,14 +106,8 @@ def _cut_equations(
         function = names.functions.of_class(check)
         assert function is not None
         residual = evaluator.call(function, [names.symbol(a), names.symbol(b)], {})
-        origin = connection.origin
-        place = Origin(
-            f"equalityConstraint({a.path}, {b.path}) = 0",
-            origin.component,
-            "connection",
-            origin.file,
-            origin.line,
-        )
+        text = f"equalityConstraint({a.path}, {b.path}) = 0"
+        place = connection.origin.rewritten(text, "connection")
         for value in _expressions(residual):
             yield Equation(ex.ZERO, value, place)
 

@@ -175,7 +175,7 @@ def read_assertion(
     """assert(condition, message, level)."""
     arguments = dict(zip(("condition", "message", "level"), call.arguments, strict=False))
     arguments.update(call.named)
-    place = Origin(origin.text, origin.component, "assertion", origin.file, origin.line)
+    place = origin.rewritten(origin.text, "assertion")
     condition = evaluator.truth(arguments["condition"], scope, frame)
     if ex.is_const(condition, 1.0):
         return

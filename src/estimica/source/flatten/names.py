@@ -543,6 +543,10 @@ class ModelNames:
             return self._defined(component)
         parent = component.parent
         if parent is not None and not parent.is_root and parent.has_value:
+            own = component.default.binding
+            if own is not None and component.variability and component.original.prefixes.final:
+                # no value of the whole can change it: it follows the fields beside it
+                return self.bound_value(own)
             whole = self.bound(parent)
             value: Value = None
             if isinstance(whole, Record):

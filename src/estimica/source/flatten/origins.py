@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from estimica.flat.system import Origin
@@ -10,6 +11,8 @@ from estimica.source.syntax import tree
 
 #: longer texts are cut: they are shown in one line of a message
 LONGEST = 160
+#: a comment, or a string, in which two slashes are none
+_COMMENT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def origin_of(
@@ -29,12 +32,14 @@ def declaration_origin(
 
 
 def _origin(source: tree.Source, at: int, end: int | None, kind: str, component: str) -> Origin:
-    text = " ".join(source.text[at:end].split()).removesuffix(";").rstrip()
+    text = source.text[at:end]
+    if "//" in text or "/*" in text:
+        text = _COMMENT.sub(lambda found: found["string"] or " ", text)
+    text = " ".join(text.split()).removesuffix(";").rstrip()
     if len(text) > LONGEST:
         text = text[: LONGEST - 1] + "…"
     label = Path(source.label).name if source.label else ""
-    line, _ = source.line_and_column(at)
-    return Origin(text, component, kind, label, line)
+    return Origin(text, component, kind, label, *source.line_and_column(at))
 
 
 def expression_origin(node: tree.Expression, scope: Class, kind: str) -> Origin:

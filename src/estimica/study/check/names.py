@@ -125,10 +125,16 @@ def _not_tunable(name: str, known: Known) -> tuple[str, str, str] | None:
         return "T009", f"'{name}' is a variable, not a parameter", advice
     if q.tunable:
         return None
-    sealed = "final" in q.why_not or q.why_not.startswith("the FMU ")
+    return "T008", f"'{name}' cannot be tuned: {q.why_not}", instead_of_tuning(q)
+
+
+def instead_of_tuning(q: Quantity) -> str:
+    """What to do with a parameter that cannot be tuned."""
+    if " final and follows " in q.why_not:
+        return "tune what it follows"
+    sealed = q.why_not.startswith(("it is declared final", "the FMU ", "initial equations "))
     changeable = q.role != "constant" and not sealed
-    advice = "set it with [model] fix" if changeable else "leave it out, or change the model"
-    return "T008", f"'{name}' cannot be tuned: {_reason(q)}", advice
+    return "set it with [model] fix" if changeable else "leave it out, or change the model"
 
 
 def _start(study: Study, tuner: Tuner, where: str, known: Known) -> Iterator[Problem]:
@@ -312,7 +318,7 @@ def _not_fixable(name: str, known: Known) -> tuple[str, str] | None:
     if q.role == "input":
         return f"fix: '{name}' is an input", "put it into inputs: a number holds for the whole case"
     if q.role in FIXED and not q.tunable:
-        return f"fix: '{name}' cannot differ between cases: {_reason(q)}", "set it with [model] fix"
+        return f"fix: '{name}' cannot differ between cases: {q.why_not}", "set it with [model] fix"
     if q.role not in (*FIXED, *WITH_START):
         return f"fix: '{name}' is neither a parameter nor a state", "leave it out"
     return None
@@ -335,14 +341,6 @@ def _inputs_left(study: Study, case: Case, known: Known) -> Iterator[Problem]:
 
 
 # --- words ---------------------------------------------------------------------------------------
-
-
-def _reason(q: Quantity) -> str:
-    """Why a parameter cannot change, as half a sentence."""
-    if q.why_not.startswith(("it is ", "the FMU ")):  # of an FMU
-        return q.why_not
-    plain = q.why_not.startswith(("a constant", "declared", "of type"))
-    return f"it is {q.why_not}" if plain else f"it is structural, because {q.why_not}"
 
 
 def _unknown(

@@ -156,6 +156,8 @@ def _line(name: str, q: dict[str, object]) -> str:
     text += _bounds(q["min"], q["max"])
     if q["description"]:
         text += f"  [dim]{escape(str(q['description']))}[/dim]"
+    if q["place"]:
+        text += f"  [dim blue]{escape(str(q['place']))}[/dim blue]"
     if q["why_not"]:
         text += f"  [yellow]not tunable: {escape(str(q['why_not']))}[/yellow]"
     return text
