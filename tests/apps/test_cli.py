@@ -61,7 +61,8 @@ def test_inspect_shows_values_units_and_descriptions(model: str) -> None:
     assert result.exit_code == 0, result.output
     assert "k = 2 1/s in 0 … 10  Rate" in result.stdout
     assert "y = 1 mol  Amount" in result.stdout
-    assert "not tunable" in result.stdout
+    assert "Rate  Decay.mo:3:18" in result.stdout
+    assert "not tunable: it " in result.stdout
     assert "parameters" in result.stdout
 
 

@@ -644,3 +644,50 @@ end M;
         + np.sqrt(x)
         + np.sin(x) * np.cos(x) / np.tan(x + 0.1),
     )
+
+
+def test_final_fields_of_a_record_follow_the_fields_beside_them():
+    text = """
+model M
+  record Law
+    parameter Real a = 2;
+    final parameter Real b = 3*a;
+  end Law;
+  model Part
+    parameter Law law;
+    Real x(start=1, fixed=true);
+  equation
+    der(x) = -law.b*x;
+  end Part;
+  parameter Law data(a=0.5);
+  Part part(law=data);
+  Part bound(final law=data);
+end M;
+"""
+    model = es.load_model(text)
+    why_not = model.parameters["why_not"]
+    assert why_not["part.law.b"] == "it is declared final and follows 'part.law.a'"
+    assert why_not["bound.law.b"] == "it is declared final and follows 'data.a'"
+    for tuner, output in (("part.law.a", "part.x"), ("data.a", "part.x"), ("data.a", "bound.x")):
+        s = model.sensitivities(TIMES, wrt=[tuner], outputs=[output], options=TIGHT)
+        close(s.derivative(output, tuner), -3 * TIMES * np.exp(-1.5 * TIMES))
+    with pytest.raises(es.ModelError, match=r"follows 'data\.a'; use 'data\.a' instead"):
+        model.sensitivities(TIMES, wrt=["bound.law.a"], outputs=["bound.x"])
+
+
+def test_a_parameter_that_initial_equations_give_cannot_be_tuned():
+    text = """
+model M
+  parameter Real k(fixed=false);
+  parameter Real p = 2;
+  Real x(start=1, fixed=true);
+initial equation
+  k^2 = p;
+equation
+  der(x) = -k*x;
+end M;
+"""
+    model = es.load_model(text)
+    assert (
+        model.parameters.loc["k", "why_not"] == "initial equations give its value (fixed = false)"
+    )
