@@ -134,6 +134,8 @@ class ClockOperators:
     def _sample(self, call: _Call) -> Value | None:
         given = call.arguments
         clock: Value = None
+        if not 1 <= len(given) <= 2:
+            return None
         if len(given) == 2:
             clock = call.evaluator.one(given[1], call.scope, call.frame)
             if not self.is_clock(clock):
