@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -57,7 +58,13 @@ class ReducedSystem:
 
 def reduce_system(system: ContinuousSystem, safety: DivisionGuard) -> ReducedSystem:
     """Differentiate what must be differentiated and choose the states."""
-    return _Reducer(_with_rates(_with_known_rates(system)), safety).run()
+    system = _with_known_rates(system)
+    must, preferred = _wished_states(system)
+    if preferred:
+        # what had better be a state can be one where its equations have derivatives
+        with contextlib.suppress(StructureError):
+            return _Reducer(_with_rates(system, must + preferred), safety).run()
+    return _Reducer(_with_rates(system, must), safety).run()
 
 
 def _with_known_rates(system: ContinuousSystem) -> ContinuousSystem:
@@ -88,22 +95,29 @@ def _no_rate(system: ContinuousSystem, rate: Expression) -> StructureError:
     return StructureError("E302", f"{origin} needs the derivative {reason}")
 
 
-def _with_rates(system: ContinuousSystem) -> ContinuousSystem:
-    """Ask for the derivative of variables that must be states, so that they can be."""
+def _wished_states(system: ContinuousSystem) -> tuple[list[str], list[str]]:
+    """Variables that must be states, and that had better be, though no derivative of them occurs."""
     roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
     differentiated = {leaf.target for leaf in ex.walk(*roots) if leaf.op == "der"}
-    always = [
-        n
-        for n in system.unknowns
-        if system.state_select.get(n) is StateSelect.ALWAYS and n not in differentiated
-    ]
+    if not differentiated:
+        return [], []
+    others = [n for n in system.unknowns if n not in differentiated]
+    wish = system.state_select
+    return (
+        [n for n in others if wish.get(n) is StateSelect.ALWAYS],
+        [n for n in others if wish.get(n) is StateSelect.PREFER],
+    )
+
+
+def _with_rates(system: ContinuousSystem, wished: Sequence[str]) -> ContinuousSystem:
+    """Ask for the derivative of variables that are wished for as states, so that they can be."""
     extra = tuple(
-        Equation(ex.name(f"$rate({n})"), ex.der(n), Origin(kind="hidden")) for n in always
+        Equation(ex.name(f"$rate({n})"), ex.der(n), Origin(kind="hidden")) for n in wished
     )
     return replace(
         system,
         equations=system.equations + extra,
-        unknowns=system.unknowns + tuple(f"$rate({n})" for n in always),
+        unknowns=system.unknowns + tuple(f"$rate({n})" for n in wished),
     )
 
 
