@@ -96,7 +96,7 @@ def _no_rate(system: ContinuousSystem, rate: Expression) -> StructureError:
 
 
 def _wished_states(system: ContinuousSystem) -> tuple[list[str], list[str]]:
-    """Variables that must be states, and that had better be, though no derivative of them occurs."""
+    """Variables that must be states, and that had better be, without a derivative of theirs."""
     roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
     differentiated = {leaf.target for leaf in ex.walk(*roots) if leaf.op == "der"}
     if not differentiated:
