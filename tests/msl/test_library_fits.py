@@ -186,10 +186,10 @@ EXAMPLES = (
         1.5,
     ),
     Example(
-        "Fluid.Examples.Tanks.ThreeTanks",
-        ("tank1.level", "tank2.level", "tank3.level"),
-        ("tank1.crossArea", "pipe1.diameter", "tank2.level_start"),
-        100.0,
+        "Thermal.FluidHeatFlow.Examples.TwoTanks",
+        ("openTank1.level", "openTank2.level"),
+        ("openTank1.ATank", "pipe.V_flowLaminar"),
+        1.5,
     ),
     # a controller and its plant
     Example(
