@@ -91,7 +91,7 @@ def _warm_up() -> None:
 
     import estimica as es
     from estimica.simulate.engine.algebraic import algebraic_unit, projection_unit
-    from estimica.simulate.engine.events import events_unit
+    from estimica.simulate.engine.event_iteration import events_unit
     from estimica.simulate.engine.history import history_unit
     from estimica.simulate.engine.loop import drive
     from estimica.simulate.engine.rosenbrock import stiff_unit
