@@ -208,8 +208,11 @@ class _Assembler:
         memo: dict[Expression, ca.SX] = {}
         self._write_inner(block, memo)
         residual = _column(translate(block.residuals, self.leaf, memo, self.homotopy))
-        matrix = written_out(ca.jacobian(residual, unknowns))
-        constant = ca.substitute(residual, unknowns, ca.SX.zeros(len(block.torn)))
+        # the residual is linear, so the matrix is the same everywhere; where calls stand in it,
+        # CasADi leaves terms with the unknowns that vanish
+        nothing = ca.SX.zeros(len(block.torn))
+        matrix = ca.substitute(written_out(ca.jacobian(residual, unknowns)), unknowns, nothing)
+        constant = ca.substitute(residual, unknowns, nothing)
         solution = _linear_solution(matrix, -constant)
         self.environment.update(zip(block.torn, _elements(solution), strict=True))
         self._write_inner(block, self.memo)
