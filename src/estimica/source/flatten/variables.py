@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from estimica.base.errors import SourceError, UnsupportedError
+from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, Kind, StateSelect, Variability, Variable
 from estimica.source.evaluate.values import MOST_ELEMENTS, Value, broadcast, is_array
@@ -40,7 +41,11 @@ class VariableReader:
         with self._evaluator.at(origin):
             value = self._names.bound(leaf)
             if value is None:
-                return []
+                # a record is given as a whole, by a function that leaves this field out
+                self._evaluator.notes.append(
+                    f"the value of the record gives '{leaf.path}' no value; it is taken as 0"
+                )
+                value = ex.ZERO
             if leaf.dims and is_array(value) and value.shape != leaf.dims:
                 value = broadcast(value, leaf.dims)
             if leaf.dims and not is_array(value):
