@@ -195,6 +195,13 @@ EXAMPLES = (
         ("openTank1.ATank", "pipe.V_flowLaminar"),
         1.5,
     ),
+    # a medium, vessels and pipes; the first level is a parameter
+    Example(
+        "Fluid.Examples.Tanks.ThreeTanks",
+        ("tank1.level", "tank2.level", "tank3.level"),
+        ("tank1.crossArea", "pipe1.diameter", "tank2.level_start"),
+        100.0,
+    ),
     # a controller and its plant
     Example(
         "Blocks.Examples.PID_Controller",
