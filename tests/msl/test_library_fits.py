@@ -78,6 +78,12 @@ EXAMPLES = (
         0.5,
     ),
     Example(
+        "Mechanics.Rotational.Examples.LossyGearDemo1",
+        ("Inertia1.w", "Inertia2.w"),
+        ("Inertia2.J", "gear.lossTable[1,2]"),
+        0.5,
+    ),
+    Example(
         "Mechanics.Translational.Examples.Oscillator",
         ("mass1.s", "mass2.s"),
         ("mass1.m", "spring2.c", "damper1.d"),
