@@ -38,7 +38,7 @@ def _origin(source: tree.Source, at: int, end: int | None, kind: str, component:
     text = " ".join(text.split()).removesuffix(";").rstrip()
     if len(text) > LONGEST:
         text = text[: LONGEST - 1] + "…"
-    label = Path(source.label).name if source.label else ""
+    label = _label(source.label) if source.label else ""
     return Origin(text, component, kind, label, *source.line_and_column(at))
 
 
@@ -47,3 +47,9 @@ def expression_origin(node: tree.Expression, scope: Class, kind: str) -> Origin:
     source = scope.definition.source
     end = source.text.find("\n", node.at)
     return _origin(source, node.at, end if end >= 0 else None, kind, "")
+
+
+def _label(path: str) -> str:
+    """The name of a file; of `package.mo`, which every package has, with its folder."""
+    *above, name = Path(path).parts
+    return f"{above[-1]}/{name}" if name == "package.mo" and above else name
