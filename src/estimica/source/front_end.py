@@ -1,16 +1,14 @@
-"""Modelica by the front end of our own: from a class's name to a FlatSystem."""
+"""The front end: from a class that is asked for to a FlatSystem."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem, Variability
-from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.fixed_values import (
     FixedValue,
     check_fixed_names,
@@ -23,45 +21,15 @@ from estimica.source.instance.classes import Class
 from estimica.source.instance.modifiers import merged, written
 from estimica.source.instance.world import World
 from estimica.source.libraries.search import library_folders
-from estimica.source.loading import loading
-from estimica.source.request import Request, read_request
+from estimica.source.request import Request
 from estimica.source.syntax.contents import experiment_of
 from estimica.source.syntax.file import parse_modification
 
 
-def load_modelica(
-    source: str | Path,
-    class_name: str | None,
-    fix: Mapping[str, FixedValue] | None,
-    libraries: Sequence[Path],
-    inputs: Sequence[str],
-    cache: bool,
-    time_limit: float | None,
+def read_class(
+    request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]
 ) -> FlatSystem:
-    """The class as scalar variables and equations; the arguments are those of `load_flat`."""
-    request = read_request(source, class_name, [Path(p) for p in libraries])
-    fixed = dict(fix or {})
-    key = _key(request, fixed, inputs)
-    system = read_flat(key) if cache else None
-    if system is None:
-        with loading(request.class_name, time_limit):
-            system = _loaded(request, fixed, inputs)
-        if cache:
-            write_flat(key, system)
-    return system.named(key if cache else "")
-
-
-def _key(request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> str:
-    return key_of(
-        request.class_name,
-        request.label,
-        sorted((k, type(v).__name__, v) for k, v in fix.items()),
-        list(inputs),
-        request.state(),
-    )
-
-
-def _loaded(request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> FlatSystem:
+    """The class that is asked for as scalar variables and equations, with the values of `fix`."""
     if not fix:
         return _flattened(request, {}, None, inputs)
     try:

@@ -64,6 +64,6 @@ def load_flat(
         raise SourceError(
             "S224", f"no front end '{frontend}'{hint}; there are estimica, openmodelica"
         )
-    from estimica.source.front_end import load_modelica
+    from estimica.source.modelica import load_modelica
 
     return load_modelica(source, class_name, fix, libraries, inputs, cache, time_limit)

@@ -1,0 +1,47 @@
+"""Modelica as flat systems: from the cache, or read by the front end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from estimica.flat.system import FlatSystem
+from estimica.source.cache import key_of, read_flat, write_flat
+from estimica.source.fixed_values import FixedValue
+from estimica.source.loading import loading
+from estimica.source.request import Request, read_request
+
+
+def load_modelica(
+    source: str | Path,
+    class_name: str | None,
+    fix: Mapping[str, FixedValue] | None,
+    libraries: Sequence[Path],
+    inputs: Sequence[str],
+    cache: bool,
+    time_limit: float | None,
+) -> FlatSystem:
+    """The class as scalar variables and equations; the arguments are those of `load_flat`."""
+    request = read_request(source, class_name, [Path(p) for p in libraries])
+    fixed = dict(fix or {})
+    key = _key(request, fixed, inputs)
+    system = read_flat(key) if cache else None
+    if system is None:
+        with loading(request.class_name, time_limit):
+            # what reads Modelica is a tenth of a second of imports, which a known class can spare
+            from estimica.source.front_end import read_class
+
+            system = read_class(request, fixed, inputs)
+        if cache:
+            write_flat(key, system)
+    return system.named(key if cache else "")
+
+
+def _key(request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]) -> str:
+    return key_of(
+        request.class_name,
+        request.label,
+        sorted((k, type(v).__name__, v) for k, v in fix.items()),
+        list(inputs),
+        request.state(),
+    )
