@@ -20,6 +20,7 @@ from estimica.base.arrays import Indices
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.llvm.call_expansion import written_out
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
+from estimica.compiled.sparse_plan import SparsePlan, sparse_plan
 
 #: the argument table; k and Wk (a direction, [x; z] and its sensitivities) serve the stiff method
 ARGUMENTS = (
@@ -91,6 +92,7 @@ class StiffFunctions:
     direct: bool
     addresses: Indices
     code: MachineCode
+    plan: SparsePlan | None  # of M/(h gamma) - F_w: the nonzeros of F_w, then the diagonal of M
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,12 @@ class Kernel:
     code: MachineCode
     symbols: dict[str, ca.SX] = field(repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @cached_property
+    def z_plan(self) -> SparsePlan | None:
+        """How g_z is factorised where it is large and sparse."""
+        pattern = self.z_jacobian
+        return sparse_plan(self.hybrid.nz, pattern.rows, pattern.columns, np.zeros(0, np.int64))
 
     @cached_property
     def stiff(self) -> StiffFunctions:
@@ -356,12 +364,26 @@ def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffFun
         add("stiff_linear", ca.densify(F), jacobian, tuners, along)
         add("stiff_second_linear", second_w, second_tuners)
     code = compile_functions(functions, (RUN_CONSTANTS, STIFF_SAVED))
+    pattern = SparsityPattern.of(jacobian)
     return StiffFunctions(
-        order=order, jacobian=SparsityPattern.of(jacobian), tuners=SparsityPattern.of(tuners),
+        order=order, jacobian=pattern, tuners=SparsityPattern.of(tuners),
         second=SparsityPattern.of(second_w),
         second_tuners=SparsityPattern.of(second_tuners), lower=lower,
         upper=upper, direct=direct, addresses=_table(code), code=code,
+        plan=_stiff_plan(pattern, order, h.nx, lower, upper),
     )  # fmt: skip
+
+
+def _stiff_plan(
+    pattern: SparsityPattern, order: Indices, nx: int, lower: int, upper: int
+) -> SparsePlan | None:
+    """How M/(h gamma) - F_w is factorised where that is less work than the band or all of it."""
+    n = len(order)
+    diagonal = np.flatnonzero(order < nx)
+    rows, columns = (np.concatenate([a, diagonal]) for a in (pattern.rows, pattern.columns))
+    heavy = np.arange(len(pattern.rows), len(rows))
+    band = float(n * lower * (lower + upper + 1)) if lower >= 0 else None
+    return sparse_plan(n, rows, columns, heavy, band)
 
 
 def _band(sparsity: ca.Sparsity) -> tuple[Indices, int, int]:

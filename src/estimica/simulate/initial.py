@@ -349,7 +349,7 @@ class Initialiser:
             arguments = (U, values, time, u, d, 1.0)
             J = np.array(self._R(*arguments)[1])
             R_theta = np.array(self._R_theta(*arguments))
-            rates = -np.asarray(np.linalg.lstsq(J, R_theta, rcond=1e-12)[0], np.float64)
+            rates = newton.newton_step(J, R_theta)
         P, x, S = self.tuning.prepare(values, rates[n_open : n_open + n_free])
         x[self.open] = U[:n_open]
         S[self.open] = rates[:n_open]

@@ -8,7 +8,14 @@ import numpy as np
 
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import call, set_inputs, set_result, settle_unknowns
-from estimica.simulate.engine.linear_algebra import factor, factor_fully, solve, solve_fully
+from estimica.simulate.engine.linear_algebra import (
+    factor,
+    factor_fully,
+    factor_sparse,
+    solve,
+    solve_fully,
+    solve_sparse,
+)
 from estimica.simulate.engine.units import Unit, engine_function, part
 
 Vector = Any
@@ -60,16 +67,21 @@ def factor_algebraic(iw: Vector, rw: Vector) -> None:
     set_result(iw, 0, iw[at.O_G])
     set_result(iw, 1, iw[at.O_GZ])
     call(iw, at.ALGEBRAIC)
+    iw[at.RANK], iw[at.FULL] = nz, 0
+    sparse = part(iw, iw[at.I_SPARSE_Z])
+    sparse[at.H_USED] = 0
+    if sparse[at.H_N]:
+        reals, values = part(rw, iw[at.O_SPARSE_Z]), part(rw, iw[at.O_GZ])
+        sparse[at.H_USED] = 1 - factor_sparse(sparse, reals, values)
+    if sparse[at.H_USED]:
+        return
     fill_algebraic(iw, rw)
     matrix = part(rw, iw[at.O_LUZ])
-    iw[at.RANK] = nz
     if factor(matrix, part(iw, iw[at.I_PIVOT]), nz):
         fill_algebraic(iw, rw)
         iw[at.RANK] = factor_fully(matrix, part(iw, iw[at.I_ROWS]), part(iw, iw[at.I_COLUMNS]),
                                    part(rw, iw[at.O_ROW_SIZE]), nz)  # fmt: skip
         iw[at.FULL] = 1
-    else:
-        iw[at.FULL] = 0
 
 
 @engine_function
@@ -77,6 +89,10 @@ def solve_linear(iw: Vector, rw: Vector, b: Vector, m: int) -> float:
     """b := g_z^-1 b; where g_z is singular, unknowns that nothing determines get zero, and what
     comes back is by how much the equations contradict one another."""
     matrix, nz = part(rw, iw[at.O_LUZ]), iw[at.NZ]
+    sparse = part(iw, iw[at.I_SPARSE_Z])
+    if sparse[at.H_USED]:
+        solve_sparse(sparse, part(rw, iw[at.O_SPARSE_Z]), b, m)
+        return 0.0
     if iw[at.FULL]:
         return solve_fully(matrix, part(iw, iw[at.I_ROWS]), part(iw, iw[at.I_COLUMNS]),
                            part(rw, iw[at.O_ROW_SIZE]), nz, iw[at.RANK], b, m,

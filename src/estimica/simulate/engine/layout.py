@@ -8,6 +8,11 @@ offsets (O_...) of the vectors inside rw and (I_...) of the index vectors inside
 
 from __future__ import annotations
 
+import numpy as np
+
+from estimica.base.arrays import Indices
+from estimica.compiled.sparse_plan import SparsePlan
+
 # argument table, in the order of compiled.kernel.ARGUMENTS
 (T, X, V, P, U, D, X_PRE, D_PRE, FLAGS, S, VS,
  XDOT, VDOT, UDOT, DT, S_PRE, K, STEP, W, WS) = range(20)  # fmt: skip
@@ -73,6 +78,8 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 (I_PIVOT, I_FX_ROW, I_FX_COL, I_FV_ROW, I_FV_COL, I_FP_ROW, I_FP_COL, I_GZ, I_STRICT, I_UNTIL,
  I_ORDER, I_PIVOT_STIFF, I_J_ROW, I_J_COL, I_JP_ROW, I_JP_COL, I_J2_ROW, I_J2_COL, I_J2P_ROW,
  I_J2P_COL) = range(250, 270)  # fmt: skip
+# sparse factorisations of g_z and of the stiff method's matrix: their heads and their reals
+(I_SPARSE_Z, O_SPARSE_Z, I_SPARSE_STIFF, O_SPARSE_STIFF) = range(94, 98)
 FIRST_INDEX = 280  # index vectors begin here
 
 # places in the settings vector
@@ -99,3 +106,35 @@ STIFF_STEP, STIFF_DENSE, STIFF_NORM, STIFF_CORRECT = range(4)
 # a relation that changes so often in quick succession does so without end (chosen: a contact that
 # bounces twice within a sliver of the run is still resolved)
 QUICK_LIMIT = 3
+
+# the head of a sparse factorisation, whose vectors follow it: size, room for nonzeros of each
+# factor, whether pivots are known, whether it holds the last factorisation, offsets behind the head
+(H_N, H_ROOM, H_KNOWN, H_USED, H_START, H_ROWS, H_SOURCE, H_PREFER, H_COLUMN, H_PLACE, H_PIVOT,
+ H_LP, H_UP, H_STACK, H_NEXT, H_MARK, H_REACH, H_LI, H_UI) = range(19)  # fmt: skip
+# and offsets in its reals
+(H_X, H_LX, H_UX, H_DIAGONAL, H_WORK) = range(19, 24)
+HEAD = 24
+NO_HEAD: Indices = np.zeros(HEAD, np.int64)
+
+
+def sparse_head(plan: SparsePlan | None) -> Indices:
+    """The head and the vectors of a factorisation; its size is 0 where there is no plan."""
+    if plan is None:
+        return NO_HEAD
+    n, room = len(plan.columns), plan.capacity
+    head = NO_HEAD.copy()
+    head[H_N], head[H_ROOM] = n, room
+    vectors = [plan.starts, plan.rows, plan.places, plan.pivots, plan.columns]
+    work = [n, n, n + 1, n + 1, n, n, n, n, room, room]
+    sizes = [len(v) for v in vectors] + work
+    head[H_START : H_UI + 1] = HEAD + np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    head[H_X : H_WORK + 1] = np.cumsum([0, n, room, room, n])
+    return np.concatenate([head, *vectors, np.zeros(sum(work), np.int64)])
+
+
+def sparse_reals(plan: SparsePlan | None, m: int) -> int:
+    """How many reals it needs for right-hand sides of m columns."""
+    if plan is None:
+        return 0
+    n = len(plan.columns)
+    return 2 * n + 2 * plan.capacity + n * max(1, m)

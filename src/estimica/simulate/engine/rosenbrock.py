@@ -25,10 +25,12 @@ from estimica.simulate.engine.linear_algebra import (
     factor,
     factor_band,
     factor_fully,
+    factor_sparse,
     fill,
     solve,
     solve_band,
     solve_fully,
+    solve_sparse,
 )
 from estimica.simulate.engine.units import Unit, engine_function, loop_function, part
 
@@ -202,6 +204,15 @@ def factorise(iw: Vector, rw: Vector, h: float) -> int:
     mass = 1.0 / (h * GAMMA)
     iw[at.FACTORISATIONS] += 1
     iw[at.STIFF_FULL] = 0
+    sparse = part(iw, iw[at.I_SPARSE_STIFF])
+    sparse[at.H_USED] = 0
+    if sparse[at.H_N]:
+        for q in range(nnz):
+            matrix[q] = -values[q]
+        fill(nx, part(matrix, nnz), mass)
+        if factor_sparse(sparse, part(rw, iw[at.O_SPARSE_STIFF]), matrix) == 0:
+            sparse[at.H_USED] = 1
+            return 0
     if kl < 0:
         fill_dense(iw, rw, mass)
         if factor(matrix, pivot, n) == 0:
@@ -228,7 +239,10 @@ def solve_stage(iw: Vector, rw: Vector, place: int, m: int) -> None:
     """One solve with the factorised matrix for m columns."""
     n, kl, ku = iw[at.NSTIFF], iw[at.LOWER], iw[at.UPPER]
     pivot, b = part(iw, iw[at.I_PIVOT_STIFF]), part(rw, place)
-    if iw[at.STIFF_FULL]:
+    sparse = part(iw, iw[at.I_SPARSE_STIFF])
+    if sparse[at.H_USED]:
+        solve_sparse(sparse, part(rw, iw[at.O_SPARSE_STIFF]), b, m)
+    elif iw[at.STIFF_FULL]:
         solve_fully(part(rw, iw[at.O_SA]), part(iw, iw[at.I_STIFF_ROWS]),
                     part(iw, iw[at.I_STIFF_COLUMNS]), part(rw, iw[at.O_STIFF_SIZE]), n,
                     iw[at.STIFF_RANK], b, m, part(rw, iw[at.O_STIFF_WORK]))  # fmt: skip

@@ -239,6 +239,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 4 * ng, at.O_C: nc,
         at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: h.checks.shape[0],
         at.O_SAVED: kernel.code.n_constants, at.O_STIFF_SAVED: 0,
+        at.O_SPARSE_Z: at.sparse_reals(kernel.z_plan, m),
         at.O_SSTEP: 1, at.O_SUMMARY: at.N_REPORT + at.N_COUNTER + n + nz + h.nd,
     }  # fmt: skip
     for vector in range(at.O_W0, at.O_R5 + 1):
@@ -264,8 +265,9 @@ def _stiff_sizes(kernel: Kernel) -> dict[int, int]:
     return {
         at.O_SW0: nw, at.O_SWT: nw, at.O_SK: 8 * nw, at.O_SF: n, at.O_SFT: n, at.O_SJ: nnz,
         at.O_SJS: nnz, at.O_SJSP: nnz_p, at.O_SJ2: len(part.second.rows),
-        at.O_SJ2P: len(part.second_tuners.rows), at.O_SA: n * width,
+        at.O_SJ2P: len(part.second_tuners.rows), at.O_SA: max(n * width, nnz + n),
         at.O_STIFF_SIZE: n, at.O_STIFF_WORK: n,
+        at.O_SPARSE_STIFF: at.sparse_reals(part.plan, kernel.m),
         at.O_SL: n * max(part.lower, 1), at.O_SC: nw + n, at.O_STIFF_SAVED: part.code.n_constants,
     }  # fmt: skip
 
@@ -291,6 +293,8 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         at.I_VECTORS: range(at.O_K7 - at.O_W0 + 1),
         at.I_SIDE: range(h.nh),
         at.I_CURSOR: range(h.nh),
+        at.I_SPARSE_Z: at.sparse_head(kernel.z_plan),
+        at.I_SPARSE_STIFF: at.sparse_head(kernel.stiff.plan if stiff else None),
     }
     for place, triplet in (
         (at.I_FX_ROW, kernel.state_jacobian), (at.I_FV_ROW, kernel.algebraic_jacobian),
@@ -483,6 +487,9 @@ def _load(
 ) -> None:
     """Puts everything about this run into the workspace."""
     assert pieces.values.shape[1] == workspace.nu
+    iw = workspace.iw
+    for head in (iw[at.I_SPARSE_Z], iw[at.I_SPARSE_STIFF]):
+        iw[head + at.H_KNOWN] = 0  # a run does not depend on the pivots of the one before
     if options is not workspace.options and options != workspace.options:
         workspace.set_options(options)
     workspace.P[:] = P

@@ -27,22 +27,29 @@ def tear(
     incidence: Sequence[frozenset[int]],
     solvable: Sequence[frozenset[int]],
     guessed: Sequence[int] = (),
+    spread: int | None = None,
 ) -> Tearing:
     """Solve what can be solved; where nothing can, guess the unknown that frees most equations.
 
     `incidence[e]` are the unknowns in equation e, `solvable[e]` those that e can safely be solved
-    for; `guessed` are guessed in any case. (After Cellier and Kofman, Continuous System Simulation,
-    2006, section 7.6.)
+    for; `guessed` are guessed in any case, and so is what would depend on more than `spread`
+    guesses, where that is given. (After Cellier and Kofman, Continuous System Simulation, 2006,
+    section 7.6.)
     """
-    return _Tearer(incidence, solvable).run(guessed)
+    return _Tearer(incidence, solvable, spread).run(guessed)
 
 
 class _Tearer:
     """Open equations, the unknowns still open in each of them, and what has been decided."""
 
     def __init__(
-        self, incidence: Sequence[frozenset[int]], solvable: Sequence[frozenset[int]]
+        self,
+        incidence: Sequence[frozenset[int]],
+        solvable: Sequence[frozenset[int]],
+        spread: int | None,
     ) -> None:
+        self.incidence, self.spread = incidence, spread
+        self.behind: dict[int, frozenset[int]] = {}  # the guesses that an unknown depends on
         self.open = [set(row) for row in incidence]
         self.solvable = solvable
         self.holders: dict[int, list[int]] = {}
@@ -59,8 +66,7 @@ class _Tearer:
         for e in range(len(self.open)):
             self._look(e)
         for v in guessed:
-            self.torn.append(v)
-            self._settle(v)
+            self._take(v)
         while self.left:
             if self.ready:
                 self._solve(heappop(self.ready))
@@ -77,14 +83,23 @@ class _Tearer:
         if self.used[e] or len(self.open[e]) != 1:
             return
         (v,) = self.open[e]
+        if self.spread is not None:
+            behind = frozenset().union(*(self.behind[w] for w in self.incidence[e] if w != v))
+            if len(behind) > self.spread:
+                self._take(v)
+                return
+            self.behind[v] = behind
         self.used[e] = True
         self.inner.append((e, v))
         self._settle(v)
 
     def _guess(self) -> None:
-        best = max(self.left, key=self._worth)
-        self.torn.append(best)
-        self._settle(best)
+        self._take(max(self.left, key=self._worth))
+
+    def _take(self, v: int) -> None:
+        self.torn.append(v)
+        self.behind[v] = frozenset((v,))
+        self._settle(v)
 
     def _worth(self, v: int) -> tuple[int, int, int]:
         """How many equations become solvable by guessing v; then how many others it stands in."""
@@ -114,6 +129,11 @@ SHORT = 12
 TOLERANCE = 1e-8
 
 
+#: blocks with more guesses than this are solved as sparse equations: from here on that is less
+#: work (measured on networks of pipes), as long as few guesses meet in one equation
+LARGE, SPREAD = 60, 4
+
+
 def stable_tearing(
     incidence: Sequence[frozenset[int]],
     solvable: Sequence[frozenset[int]],
@@ -124,7 +144,10 @@ def stable_tearing(
     `factors[e][v]` of a trial are the derivatives of equation e, at some typical point. Unknowns
     that depend on the guesses with a large factor are guessed themselves.
     """
-    plan = tear(incidence, solvable)
+    plan, spread = tear(incidence, solvable), None
+    if len(plan.torn) > LARGE:
+        spread = SPREAD
+        plan = tear(incidence, solvable, (), spread)
     if len(plan.inner) < SHORT:
         return plan
     # few guesses make small problems: the strictest limit, which makes most of them, comes last
@@ -134,7 +157,7 @@ def stable_tearing(
             return plan
         growing = {v for factors in bad for v in _growing(plan, factors, limit)}
         guessed = sorted({*plan.torn, *growing})
-        plan = tear(incidence, solvable, guessed)
+        plan = tear(incidence, solvable, guessed, spread)
     return plan
 
 
