@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from estimica.base.arrays import Indices
+
+if TYPE_CHECKING:  # slow to import, and only large models need it
+    from scipy.sparse import csc_array
 
 #: matrices so small are factorised before a sparse method has looked up its first column
 SMALLEST = 24
@@ -55,6 +58,8 @@ def _candidates(
     n: int, rows: Indices, columns: Indices, heavy: Indices
 ) -> list[tuple[float, SparsePlan] | None]:
     """Plans and their work: for any pivots, and for pivots on the diagonal."""
+    from scipy.sparse import csc_array
+
     values = np.random.default_rng(0).uniform(0.5, 1.5, len(rows))
     values[heavy] = 10.0  # larger than the sum of the others in most rows
     matrix = csc_array((values, (rows, columns)), shape=(n, n))
@@ -67,7 +72,7 @@ def _candidates(
 def _planned(
     matrix: csc_array, rows: Indices, columns: Indices, order: str, options: dict[str, bool]
 ) -> tuple[float, SparsePlan] | None:
-    from scipy.sparse.linalg import splu  # slow to import, and only large models need it
+    from scipy.sparse.linalg import splu
 
     try:
         done = splu(matrix, permc_spec=order, diag_pivot_thresh=0.1, options=options)
