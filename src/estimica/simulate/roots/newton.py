@@ -51,14 +51,16 @@ def solve(
     # a residual's scale is the size of its terms, J·U; where the unknowns are zero, they count as
     # `size`, and residuals without any slope as 1e-12 (chosen, as SMALL)
     scale = np.full(R.shape, 1e-12)
+    typical = np.where(U == 0.0, 1.0, np.abs(U))
     for _ in range(STEPS):
         if not np.isfinite(J).all():
             return None
+        typical = np.maximum(typical, np.abs(U))
         scale = np.maximum(scale, np.abs(J) @ np.abs(U))
         scale = np.maximum(scale, size * np.abs(J).max(axis=1, initial=0.0))
         if (np.abs(R) <= EXACT * scale).all() and holds(U):
             return U
-        moved = _damped(evaluate, U, newton_step(J, R), R, scale)
+        moved = _damped(evaluate, U, Linearised(J, R, typical), scale)
         if moved is None:
             break
         U, R, J, length = moved
@@ -67,16 +69,26 @@ def solve(
     return U if (np.abs(R) <= SOLVED * scale).all() and holds(U) else None
 
 
-def newton_step(J: Vector, R: Vector) -> Vector:
-    """−J⁻¹R; the least-norm least-squares step where J is singular or not square."""
-    if J.shape[0] == J.shape[1] and J.shape[0]:
-        try:
-            step = np.linalg.solve(J, -R)
-            if np.isfinite(step).all() and _condition(J) < WORST_CONDITION:
-                return np.asarray(step, np.float64)
-        except np.linalg.LinAlgError:
-            pass
-    return np.asarray(np.linalg.lstsq(J, -R, rcond=SINGULAR)[0], np.float64)
+class Linearised:
+    """J·step = −R with unknowns and equations in their own sizes: pressures beside valve areas are
+    eleven decades apart in SI units, which is no sign of a singular matrix."""
+
+    def __init__(self, J: Vector, R: Vector, typical: Vector) -> None:
+        self.typical = typical
+        rows = np.abs(J) @ typical
+        self.rows = np.where(rows > 0, rows, 1.0)
+        self.R = R
+        self.matrix = J * typical / self.rows[:, None]
+        square = J.shape[0] == J.shape[1] and J.shape[0] > 0
+        self.regular = bool(square and _condition(self.matrix) < WORST_CONDITION)
+
+    def step(self, R: Vector) -> Vector:
+        """−J⁻¹R in the unknowns' own sizes; the least-norm least-squares step where J is singular
+        or not square."""
+        right = -R / self.rows
+        if self.regular:
+            return np.asarray(np.linalg.solve(self.matrix, right), np.float64)
+        return np.asarray(np.linalg.lstsq(self.matrix, right, rcond=SINGULAR)[0], np.float64)
 
 
 def _condition(J: Vector) -> float:
@@ -124,17 +136,21 @@ def solve_by_continuation(
 
 
 def _damped(
-    evaluate: Evaluate, U: Vector, step: Vector, R: Vector, scale: Vector
+    evaluate: Evaluate, U: Vector, linear: Linearised, scale: Vector
 ) -> tuple[Vector, Vector, Vector, float] | None:
-    """Halve the step until the scaled residual falls; None where it never does."""
-    size = float(np.linalg.norm(R / scale))
+    """Halve the step until the scaled residual falls, or the step that is left to go (Deuflhard,
+    Newton Methods for Nonlinear Problems, 3.3); None where neither ever does."""
+    R = linear.R
+    relative = linear.step(R)
+    size, way = float(np.linalg.norm(R / scale)), float(np.linalg.norm(relative))
+    step = linear.typical * relative
     damping = 1.0
     for _ in range(HALVINGS):
         trial = U + damping * step
         R_new, J_new = evaluate(trial)
-        if (
-            np.isfinite(R_new).all()
-            and np.linalg.norm(R_new / scale) <= (1 - ARMIJO * damping) * size
+        if np.isfinite(R_new).all() and (
+            np.linalg.norm(R_new / scale) <= (1 - ARMIJO * damping) * size
+            or (linear.regular and np.linalg.norm(linear.step(R_new)) <= (1 - damping / 4) * way)
         ):
             length = np.abs(damping * step) / (1e-300 + np.abs(trial) + np.abs(U))
             return trial, R_new, J_new, float(length.max(initial=0.0))

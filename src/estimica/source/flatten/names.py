@@ -435,6 +435,10 @@ class ModelNames:
             fixed = component.attributes.of("fixed").binding
             value = None if fixed is None else self.bound_value(fixed)
             first = value.flat[0] if is_array(value) and value.size else value
+            if isinstance(first, Expression) and first.op != "const":  # fixed = kind == Kind.given
+                self._free[component] = False  # while what it depends on is looked at
+                why = "it says whether a parameter is given or found"
+                first = self.evaluator.parameters.settle(first, why)
             self._free[component] = isinstance(first, Expression) and ex.is_const(first, 0.0)
         return self._free[component]
 
