@@ -356,3 +356,28 @@ def test_texts_that_change_are_left_out_with_a_note():
     )
     assert "texts that change during the run are left out: s, t" in model.notes
     assert model.simulate(TIMES, outputs=["x"]).value("x")[-1] == 1.0
+
+
+def test_a_connector_inherited_along_two_ways_is_one():
+    text = """
+package P
+  connector C Real p; flow Real m; stream Real h; end C;
+  partial model Two C a; C b; end Two;
+  partial model Shape extends Two; parameter Real r = 2; end Shape;
+  partial model Flow extends Two; Real H;
+  equation
+    H = semiLinear(a.m, inStream(a.h), 3);
+    a.m + b.m = 0; a.h = 3; b.h = inStream(a.h);
+  end Flow;
+  model Pipe extends Shape; extends Flow; equation a.p = b.p + r*a.m; end Pipe;
+  model Source C c; parameter Real p; parameter Real h; equation c.p = p; c.h = h; end Source;
+  model M
+    Source s(p = 4, h = 7), e(p = 0, h = 5);
+    Pipe v; Real left = inStream(e.c.h);
+  equation
+    connect(s.c, v.a); connect(v.b, e.c);
+  end M;
+end P;
+"""
+    found = run(text, "v.H", "left", class_name="P.M")
+    assert [float(found.value(n)[-1]) for n in ("v.H", "left")] == [14, 7]

@@ -48,6 +48,7 @@ class Initialiser:
     def __init__(self, tuning: Tuning) -> None:
         self.tuning = tuning
         e = self.equations = tuning.equations
+        self._guess = self._guess_function()
         conditions, self.labels = _conditions(e)
         self.residuals = _column(conditions)
         self._add_preferred_starts(conditions)
@@ -55,7 +56,6 @@ class Initialiser:
         self.n_carried = len(e.system.states) + len(e.system.memories)
         self.free = [tuning.index[n] for n in e.system.free_parameters]
         self.implicit = bool(self.residuals.shape[0] > e.z.shape[0] or self.free)
-        self._guess = self._guess_function()
         self._modes = _mode_function(tuning)
         self.n_modes, self.n_unknowns = e.d.shape[0], e.z.shape[0]
         self.has_modes = self.n_modes > 0
@@ -218,7 +218,8 @@ class Initialiser:
         return remaining
 
     def _generic_jacobian(self, candidates: Sequence[int], residuals: ca.SX) -> Vector:
-        """d residuals / d [states, free parameters, z] at the point where it has most rank."""
+        """d residuals / d [states, free parameters, z] at the point where it has most rank, with
+        the unknowns in their own sizes: a pressure of 1e5 counts beside an area of 1e-6."""
         e = self.equations
         free = [e.P[e.constants.index(n)] for n in e.system.free_parameters]
         unknowns = ca.vertcat(*(e.x[i] for i in candidates), *free, e.z)
@@ -226,8 +227,11 @@ class Initialiser:
         symbols = [e.x, e.x_pre, e.z, e.w, e.P, e.u, e.d, e.t, e.homotopy]
         function = ca.Function("J", symbols, [J], {"cse": True})
         best: Vector = np.zeros(J.shape)
+        places = [e.constants.index(n) for n in e.system.free_parameters]
         for point in self._generic_points():
-            found = np.array(function(*point))
+            x, _, z, _, P, *_ = point
+            typical = np.concatenate([x[list(candidates)], P[places], z])
+            found = np.array(function(*point)) * _sizes(typical)
             if np.isfinite(found).all() and _rank(found) > _rank(best):
                 best = found
         return best
@@ -238,16 +242,18 @@ class Initialiser:
         sizes = [s.shape[0] for s in (e.x, e.x, e.z, e.w)]
         defaults = np.where(np.isnan(self.tuning.defaults), 1.0, self.tuning.defaults)
         P, x, _ = self.tuning.prepare(defaults)
+        z = self.guesses(defaults)[0]
+        x, z = (np.where(np.isfinite(a), a, 0.0) for a in (x, z))
         P = np.where(np.abs(P) < 1e300, P, 1.0)[: e.P.shape[0]]  # NaN too
         # near the start the equations are those that matter; far off they are less degenerate
         for spread in (1e-3, 1e-2, 0.1, 1.0, 1.0):
             near = [spread * rng.uniform(0.3, 1.7, n) for n in sizes]
-            base = [x, x, np.zeros(sizes[2]), np.zeros(sizes[3])]
+            base = [x, x, z, np.zeros(sizes[3])]
             u = spread * rng.uniform(0.3, 1.7, e.u.shape[0])
             d = np.round(rng.uniform(0, 1, e.d.shape[0]))
             moved = P * (1 + spread * rng.uniform(-0.3, 0.3, P.size))
             yield [
-                *(a + b for a, b in zip(base, near, strict=True)),
+                *(a + b * _sizes(a) for a, b in zip(base, near, strict=True)),
                 moved,
                 u,
                 d,
@@ -349,7 +355,7 @@ class Initialiser:
             arguments = (U, values, time, u, d, 1.0)
             J = np.array(self._R(*arguments)[1])
             R_theta = np.array(self._R_theta(*arguments))
-            rates = newton.newton_step(J, R_theta)
+            rates = newton.newton_step(J, R_theta, U)
         P, x, S = self.tuning.prepare(values, rates[n_open : n_open + n_free])
         x[self.open] = U[:n_open]
         S[self.open] = rates[:n_open]
@@ -457,6 +463,11 @@ class Initialiser:
             f"no consistent initial values found at time {given[1]:g}: {told}{self.labels[worst]} "
             f"is off by {R[worst]:g}; give start values nearer to the solution",
         )
+
+
+def _sizes(values: Vector) -> Vector:
+    """How large numbers are; nothing is known of those that are zero."""
+    return np.where(values == 0.0, 1.0, np.abs(values))
 
 
 def _rank(matrix: Vector) -> int:

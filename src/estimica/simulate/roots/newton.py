@@ -84,11 +84,18 @@ class Linearised:
 
     def step(self, R: Vector) -> Vector:
         """−J⁻¹R in the unknowns' own sizes; the least-norm least-squares step where J is singular
-        or not square."""
-        right = -R / self.rows
+        or not square. R may have several columns."""
+        right = -(R.T / self.rows).T
         if self.regular:
             return np.asarray(np.linalg.solve(self.matrix, right), np.float64)
         return np.asarray(np.linalg.lstsq(self.matrix, right, rcond=SINGULAR)[0], np.float64)
+
+
+def newton_step(J: Vector, R: Vector, U: Vector) -> Vector:
+    """−J⁻¹R, column after column, as at the point `U`."""
+    linear = Linearised(J, R, np.where(U == 0.0, 1.0, np.abs(U)))
+    found: Vector = (linear.typical * linear.step(R).T).T
+    return found
 
 
 def _condition(J: Vector) -> float:

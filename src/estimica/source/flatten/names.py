@@ -109,7 +109,7 @@ class ModelNames:
         if isinstance(found, Class):
             raise error_at("S070", scope, reference.at, f"'{reference.text}' is not a component")
         with self.evaluator.at(expression_origin(reference, scope, "connector")):
-            return self._ends(found.actual(), reference, 0, scope, frame)
+            return self._ends(_declared_first(found).actual(), reference, 0, scope, frame)
 
     def indices(self, node: tree.Expression, scope: Class, frame: Frame) -> list[int]:
         """The subscripts of a component that a subscript means, counted from 1."""
@@ -684,3 +684,10 @@ class ModelNames:
                 break
             folder = folder / name
         return folder
+
+
+def _declared_first(component: Component) -> Component:
+    """The same component as its owner has it: one that is inherited along two ways is one."""
+    owner = component.parent
+    found = owner.class_.find(component.name) if owner is not None else None
+    return found if isinstance(found, Component) else component
