@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # slow to import, and only large models need it
 #: matrices so small are factorised before a sparse method has looked up its first column
 SMALLEST = 24
 #: a multiplication of the sparse method costs as much as so many of the dense one, which works on
-#: vectors; and so does a nonzero of the factors, which has to be looked up (both measured)
+#: vectors; and so does a nonzero of the factors, which has to be looked up (estimates)
 PER_PRODUCT, PER_NONZERO = 6.0, 12.0
 #: room for fill that the pivots of the run cause beyond those of the plan; where it does not do,
 #: the matrix is factorised densely

@@ -45,8 +45,8 @@ OUTER_LIMIT, FLIP_LIMIT = 100, 12
 #: least index has been seen to need two changes a relation
 JOINT_SWEEPS, SINGLE_SWEEPS = 20, 40
 #: relations that go round in a circle this part of their largest value off their surface are on it:
-#: a current that is a small difference of voltages over the resistance of a closed switch (1e-5)
-#: is rounded to 1e-11 of its size
+#: chosen: a current that is a small difference of voltages over the resistance of a closed switch
+#: (1e-5) has been seen to be rounded to some 1e-11 of its size
 RESOLVED = 1e-10
 #: after an event a relation whose zero function moves so much slower than before it rests on its
 #: surface, as a body that sticks: what is left of its slope is rounding

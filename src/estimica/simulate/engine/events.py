@@ -29,8 +29,8 @@ BRACKET = 1e-13
 #: where the slope of a relation before its event was rounding itself, this much of it is meant: the
 #: slope after must then be 1e3 (ROUNDING_SLOPE times AT_REST) times as large to count
 ROUNDING_SLOPE = 1e13
-#: what a location leaves is this part of the depth at which the change was seen, at most (chosen;
-#: measured it is below 1e-6)
+#: what a location leaves is this part of the depth at which the change was seen, at most; chosen:
+#: what was looked at was below 1e-6
 LEFT_OVER = 1e-2
 FREE = -1.0  # a relation that is not held
 

@@ -18,7 +18,7 @@ LAST_STEP = 1e-13  # a relative step that is rounding: the next one would be too
 #: conditions above this leave no digit that is certain (eps times 1e13 is 2e-3): such a matrix is
 #: treated as singular, and directions below SINGULAR of the largest are left alone
 WORST_CONDITION, SINGULAR = 1e13, 1e-12
-#: unknowns from which on singular values take longer than all else (measured: 1 ms for 60)
+#: unknowns from which on singular values take longer than all else (about a millisecond for 60)
 LARGE = 60
 #: a step counts as progress where the residual falls by this part of what it promises (Armijo 1966;
 #: the number is the usual one)
@@ -99,7 +99,7 @@ def newton_step(J: Vector, R: Vector, U: Vector) -> Vector:
 
 
 def _condition(J: Vector) -> float:
-    """The condition of a matrix; of large ones an estimate, which takes a hundredth of the time."""
+    """The condition of a matrix; of large ones an estimate, which is far quicker."""
     if J.shape[0] < LARGE:
         return float(np.linalg.cond(J))
     from scipy.linalg import lapack  # slow to import, and only large models need it

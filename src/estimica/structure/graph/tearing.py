@@ -129,8 +129,8 @@ SHORT = 12
 TOLERANCE = 1e-8
 
 
-#: blocks with more guesses than this are solved as sparse equations: from here on that is less
-#: work (measured on networks of pipes), as long as few guesses meet in one equation
+#: blocks with more guesses than this are solved as sparse equations: from about here on that is
+#: less work in networks of pipes (estimated), as long as few guesses meet in one equation
 LARGE, SPREAD = 60, 4
 
 
