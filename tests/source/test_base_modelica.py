@@ -313,7 +313,7 @@ MISTAKES = {
     ),
     "a size that the run decides": (
         "    Real 'n' = time;\n    Real 'x'['n'];",
-        "U001: size ''n']' (text:6): a size, range, subscript or branch that is known only during",
+        "U001: size ''n']' (text:6:14): a size, range, subscript or branch that is known only during",
     ),
     "a size without a value": (
         "    Real 'x'[:];",
@@ -341,11 +341,11 @@ MISTAKES = {
     ),
     "sizes that differ": (
         "    Real 'x'[2];\n  equation\n    'x' = {1.0, 2.0, 3.0};",
-        "S012: equation ''x' = {1.0, 2.0, 3.0}' (text:7): the sides have the sizes (2,) and (3,)",
+        "S012: equation ''x' = {1.0, 2.0, 3.0}' (text:7:5): the sides have the sizes (2,) and (3,)",
     ),
     "arguments that do not fit": (
         "    Real 'x';\n  equation\n    'x' = transpose(1.0);",
-        "S012: equation ''x' = transpose(1.0)' (text:7): transpose() of a value that is not a matrix",
+        "S012: equation ''x' = transpose(1.0)' (text:7:5): transpose() of a value that is not a matrix",
     ),
     "an equation that says nothing": (
         "    Real 'x';\n  equation\n    'x';",

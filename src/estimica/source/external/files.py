@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from estimica.base.files.read import read_bytes
 from estimica.flat import expression as ex
 from estimica.source.evaluate.values import Array, Value, ValueMismatch, Written
 from estimica.source.external.host import Host, Twin, constants, text, whole
@@ -56,9 +57,7 @@ def _files_of_folder(host: Host, a: Sequence[Value]) -> Written:
 def _lines(host: Host, name: Value) -> list[str]:
     path = file_path(host, text(name))
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ValueMismatch(f"'{path}' is too large to be read by a model")
-        content = path.read_text(encoding="utf-8", errors="replace")
+        content = read_bytes(path, _MOST_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
         raise ValueMismatch(f"'{path}' cannot be read: {error.strerror}") from None
     lines = content.replace("\r\n", "\n").split("\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimica.base.files.read import read_bytes
 from estimica.source.evaluate.values import ValueMismatch
 
 Matrix = NDArray[np.float64]
@@ -20,6 +22,8 @@ _HEADER = re.compile(
 _BETWEEN_NUMBERS = re.compile(r"[ \t,;\r\n]+")
 #: what a file may hold: a table of this many numbers is a mistake, not a model
 _MOST_NUMBERS = 20_000_000
+#: bytes of a file of matrices: some ten million numbers, a gigabyte of memory while they are read
+_MOST_BYTES = 200_000_000
 
 
 def read_matrix(path: Path, name: str, delimiter: str = ",", header_lines: int = 0) -> Matrix:
@@ -45,11 +49,22 @@ def read_matlab(path: Path, name: str) -> Matrix:
     return _from_matlab(path, name)
 
 
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path, _MOST_BYTES)
+    except OSError as error:
+        raise ValueMismatch(f"'{path}' cannot be read: {error.strerror}") from None
+
+
+def _text_of(path: Path) -> str:
+    return _content(path).decode("utf-8-sig", errors="replace")
+
+
 # --- text: "#1", then "double name(rows, columns)" and the numbers, "#" begins a comment ---
 
 
 def _from_text(path: Path, name: str) -> Matrix:
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    lines = _text_of(path).splitlines()
     if not lines or not lines[0].startswith("#1"):
         raise ValueMismatch(f"'{path}' is no file of tables: its first line must begin with '#1'")
     for at, line in enumerate(lines[1:], 2):
@@ -102,7 +117,7 @@ def _from_csv(path: Path, delimiter: str, header_lines: int) -> Matrix:
         raise ValueMismatch(f"the delimiter of a CSV file is one character, not '{delimiter}'")
     between = re.compile(f"[ \t\r{re.escape(delimiter)}]+")
     rows: list[list[float]] = []
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    lines = _text_of(path).splitlines()
     for number, line in enumerate(lines[header_lines:], header_lines + 1):
         row = list(_floats(path, number, between.split(line)))
         if not row and number == len(lines):
@@ -140,7 +155,7 @@ def _matlab(path: Path) -> dict[str, Any]:
     from scipy.io.matlab import MatReadError
 
     try:
-        raw = loadmat(path, squeeze_me=False, struct_as_record=True)
+        raw = loadmat(io.BytesIO(_content(path)), squeeze_me=False, struct_as_record=True)
     except (MatReadError, ValueError, TypeError, NotImplementedError) as error:
         raise ValueMismatch(f"'{path}' cannot be read as a MATLAB file: {error}") from None
     return {k: _unstructured(v) for k, v in raw.items() if not k.startswith("__")}
@@ -156,8 +171,7 @@ def _unstructured(value: Any) -> Any:
 
 def _is_hdf5(path: Path) -> bool:
     """Version 7.3 of MATLAB files is HDF5, whose mark stands behind MATLAB's own header."""
-    with path.open("rb") as file:
-        start = file.read(520)
+    start = _content(path)[:520]
     return start[:8] == b"\x89HDF\r\n\x1a\n" or start[512:] == b"\x89HDF\r\n\x1a\n"
 
 
@@ -169,7 +183,7 @@ def _hdf5(path: Path) -> dict[str, Any]:
             f"'{path}' is a MATLAB file of version 7.3, which needs the package h5py; install it "
             "or save the file with the option -v7"
         ) from None
-    with h5py.File(path, "r") as file:
+    with h5py.File(io.BytesIO(_content(path)), "r") as file:
         return _group(file)
 
 

@@ -73,4 +73,7 @@ class ClassTable:
         found = next((c for c in file.classes if c.name == name), None)
         if found is not None and folder is not None:
             self._folders[found] = folder
+        if not file.within:
+            for other in file.classes:  # a file of several classes brings all of them
+                self._top.setdefault(other.name, other)
         return found
