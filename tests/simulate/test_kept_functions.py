@@ -18,6 +18,7 @@ from estimica.flat import expression as ex
 from estimica.flat.evaluate import call_function
 from estimica.flat.function import FlatFunction, invoke
 from estimica.simulate.engine.options import Options
+from estimica.simulate.load import load_model
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.roots.residual import residual_with_scale
 
@@ -226,3 +227,34 @@ def test_parameters_that_calls_of_parameters_give() -> None:
     found = model.sensitivities(TIMES, wrt=["p"], outputs=["x"], options=TIGHT)
     np.testing.assert_allclose(found.values[:, 0], 1 - 8 * TIMES, rtol=1e-9)
     np.testing.assert_allclose(found.derivative("x", "p"), -1.5 * TIMES, rtol=1e-9, atol=1e-12)
+
+
+def test_an_iteration_of_a_function_with_inputs_given_beforehand() -> None:
+    """u with u + exp(u) = level by bisection of a function that is handed on with the level."""
+    text = """
+package P
+  partial function Curve input Real u; output Real y; end Curve;
+  function Off extends Curve; input Real level; algorithm y := u + exp(u) - level; end Off;
+  function root
+    input Curve f; input Real a; input Real b; output Real u;
+  protected
+    Real low = a; Real high = b; Real slope;
+  algorithm
+    while high - low > 1e-3 loop
+      u := (low + high)/2;
+      if f(u) > 0 then high := u; else low := u; end if;
+    end while;
+    u := low;
+    while abs(f(u)) > 1e-13 loop
+      slope := (f(u + 1e-6) - f(u - 1e-6))/2e-6;
+      u := u - f(u)/slope;
+    end while;
+  end root;
+  function inverse input Real level; output Real u;
+  algorithm u := root(function Off(level = level), -20, 20); end inverse;
+  model M Real x(start = 1, fixed = true); Real u;
+  equation der(x) = 1; u = inverse(x + exp(x)); end M;
+end P;
+"""
+    run = load_model(text, "P.M").simulate(np.linspace(0, 2, 9), outputs=["x", "u"])
+    np.testing.assert_allclose(run.value("u"), run.value("x"), rtol=1e-9)

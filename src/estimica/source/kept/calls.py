@@ -24,6 +24,7 @@ from estimica.source.evaluate.expressions import MISFITS
 from estimica.source.evaluate.names import Function, Parameter
 from estimica.source.evaluate.values import (
     Frame,
+    FunctionValue,
     Record,
     Value,
     ValueMismatch,
@@ -67,7 +68,7 @@ class KeptCalls:
     def __init__(self) -> None:
         self._known: dict[object, _Kept | None] = {}
         self._weights: dict[Function, int] = {}
-        self._active: list[Function] = []
+        self._active: list[tuple[Function, ...]] = []  # with the functions handed to them
 
     def call(
         self, evaluator: Evaluator, function: Function, arguments: Frame, written: Value = None
@@ -76,7 +77,7 @@ class KeptCalls:
 
         `written` is what it has become written out already, which may be too long.
         """
-        if function in self._active:
+        if _with_functions(function, arguments) in self._active:
             return None
         if written is not None:
             if function.external is not None or not _is_long(written):
@@ -149,7 +150,7 @@ class KeptCalls:
     def _written(
         self, evaluator: Evaluator, function: Function, symbols: Frame, inputs: tuple[str, ...]
     ) -> _Kept | None:
-        self._active.append(function)
+        self._active.append(_with_functions(function, symbols))
         try:
             recorder = _recorded(evaluator, function, symbols)
             short = has_open_loop(function.body) and self._length(evaluator, function) < LARGE
@@ -200,13 +201,16 @@ class KeptCalls:
     ) -> GivenDerivative | None:
         """The derivative that the author gives, for arguments of these shapes."""
         stated = stated_derivative(evaluator, function)
-        if stated is None or stated.function in self._active:
+        if stated is None:
             return None
         frame, moving = _derivative_frame(stated, function, symbols)
         if frame is None:
             return None
         changes = tuple(_change(n) for n in moving)
-        self._active.append(stated.function)
+        active = _with_functions(stated.function, frame)
+        if active in self._active:
+            return None
+        self._active.append(active)
         try:
             recorder = _recorded(evaluator, stated.function, frame)
         except (CannotKeepError, UnsupportedError, SourceError, ValueMismatch, *MISFITS):
@@ -219,6 +223,13 @@ class KeptCalls:
             stated.function.name, (*inputs, *changes), recorder.results.values(), recorder.body
         )
         return GivenDerivative(flat, tuple(inputs.index(n) for n in moving))
+
+
+def _with_functions(function: Function, arguments: Frame) -> tuple[Function, ...]:
+    """A function and those that are handed to it: an iteration whose curve needs an iteration of
+    another curve does not call itself."""
+    given = [v.function for v in arguments.values() if isinstance(v, FunctionValue)]
+    return (function, *given)
 
 
 def _is_long(value: Value) -> bool:
@@ -298,6 +309,13 @@ def _symbol(
         given[f"{PREFIX}{inner}"] = leaf
         return ex.name(f"{PREFIX}{inner}")
 
+    if isinstance(value, FunctionValue):  # what it was given beforehand are arguments too
+        inputs = {p.name: p for p in value.function.inputs}
+        held = {
+            n: _symbol(evaluator, inputs.get(n, parameter), f"{label}.{n}", v, given)
+            for n, v in value.given.items()
+        }
+        return FunctionValue(value.function, held)
     if parameter.fields is None:
         return mapped(label, value, symbol)
     fields = {f.name: f for f in parameter.fields}
