@@ -296,6 +296,21 @@ end M;
     assert found.value("n")[-1] == 2
 
 
+def test_a_sample_without_a_second_one():
+    """An interval without end: one event at the start, not at all times."""
+    text = """
+model M
+  parameter Real from = 0.35; parameter Real interval = 1e60;
+  Real since(start = -1, fixed = true); discrete Integer n(start = 0, fixed = true);
+equation
+  when sample(from, interval) then since = time; n = pre(n) + 1; end when;
+end M;
+"""
+    found = run(text, "since", "n")
+    assert np.allclose(found.value("since"), np.where(TIMES < 0.35, -1.0, 0.35))
+    assert list(found.value("n")) == [0.0] * 4 + [1.0] * 7
+
+
 # --- functions ---
 
 

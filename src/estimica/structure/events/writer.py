@@ -264,14 +264,21 @@ class GeneratedVariables:
     def _add_sample(self, number: int, start: Expression, interval: Expression) -> None:
         tick, sample = f"$tick{number}", f"$sample{number}"
         due = ex.add(start, ex.mul(ex.pre(tick), interval))
-        margin = ex.mul(ex.const(SIMULTANEOUS), interval)
+        margin = _margin(interval, ex.call("abs", due))
         reached = ex.relation("ge", ex.add(ex.TIME, margin), due)
-        passed = ex.call("ceil", ex.div(ex.sub(ex.TIME, ex.add(start, margin)), interval))
+        size = ex.add(ex.call("abs", start), ex.call("abs", ex.TIME))
+        early = ex.add(start, _margin(interval, size))
+        passed = ex.call("ceil", ex.div(ex.sub(ex.TIME, early), interval))
         first = ex.call("max", ex.ZERO, passed)
         following = ex.conditional(reached, ex.add(ex.pre(tick), ex.ONE), ex.pre(tick))
         self.logical(tick, ex.conditional(ex.INITIAL, first, following))
         self.logical(sample, ex.logical_and(reached, ex.logical_not(ex.INITIAL)))
         self.ticks[tick] = ex.add(start, ex.mul(ex.name(tick), interval))
+
+
+def _margin(interval: Expression, size: Expression) -> Expression:
+    """How early a sample still counts; an interval without end must not make all times early."""
+    return ex.mul(ex.const(SIMULTANEOUS), ex.call("min", interval, size))
 
 
 #: stands for "never" where an instant has no finite value
