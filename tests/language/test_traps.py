@@ -396,3 +396,23 @@ end P;
 """
     found = run(text, "v.H", "left", class_name="P.M")
     assert [float(found.value(n)[-1]) for n in ("v.H", "left")] == [14, 7]
+
+
+def test_an_initial_algorithm_that_looks_for_a_place():
+    text = """
+model M
+  constant String names[3] = {"water", "air", "dust"};
+  parameter String wanted = "dust";
+  parameter Integer place(fixed = false);
+  Real all[3] = {time, 2*time, 3*time}; Real y;
+initial algorithm
+  place := -1;
+  for i in 1:3 loop
+    if names[i] == wanted then place := i; end if;
+  end for;
+  assert(place > 0, "not there");
+equation
+  y = all[place];
+end M;
+"""
+    assert last(text, "y") == [3.0]

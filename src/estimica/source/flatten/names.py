@@ -31,6 +31,7 @@ from estimica.source.evaluate.values import (
     scalars,
 )
 from estimica.source.flatten.functions import FunctionReader
+from estimica.source.flatten.initial_definitions import Definition, InitialAlgorithm
 from estimica.source.flatten.operators import chosen_operator
 from estimica.source.flatten.origins import expression_origin
 from estimica.source.instance.classes import Class
@@ -88,7 +89,7 @@ class ModelNames:
         self._pending: list[Component] = []
         self._free: dict[Component, bool] = {}
         #: what initial equations set parameters with fixed = false equal to
-        self.initial_definitions: dict[Component, Binding] = {}
+        self.initial_definitions: dict[Component, Definition] = {}
 
     # --- references ----------------------------------------------------------------------------
 
@@ -457,7 +458,13 @@ class ModelNames:
 
     def _defined(self, component: Component) -> Value:
         """What an initial equation gives a parameter, if that depends on parameters alone."""
-        value = self.bound_value(self.initial_definitions[component])
+        definition = self.initial_definitions[component]
+        if isinstance(definition, InitialAlgorithm):
+            value = definition.value(self)
+        else:
+            value = self.bound_value(definition)
+        if value is None:
+            return None
         parts = [v for v in scalars(value) if isinstance(v, Expression)]
         if any(e.op in ("time", "der", "pre", "initial") for e in ex.walk(*parts)):
             return None
