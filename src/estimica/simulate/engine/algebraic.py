@@ -42,6 +42,9 @@ STILL = 3
 #: damped rounds, halvings of a step (2^-20 is a millionth) and the part of the decrease that a step
 #: promises which it must make (Armijo 1966); all chosen as in roots/newton.py, for small systems
 DAMPED_LIMIT, DAMPINGS, ARMIJO = 30, 20, 1e-4
+#: a step that leaves more than half of the residual (a quarter of its square) may have gone as far
+#: beyond the root as it began before it, as with sqrt(abs(x))*sign(x): half of it is looked at too
+POOR = 0.25
 #: another branch is looked for from this part of the unknowns' size on, at distances that double:
 #: 40 times to 1e8 times the size (chosen)
 FIRST_LEAP, LEAPS = 1e-4, 40
@@ -214,11 +217,19 @@ def damped_newton(iw: Vector, rw: Vector) -> int:
         for _ in range(DAMPINGS):
             for k in range(nz):
                 z[k] = old[k] - damping * step[k]
-            if merit(iw, rw) <= (1.0 - ARMIJO * damping) * size:
+            left = merit(iw, rw)
+            if left <= (1.0 - ARMIJO * damping) * size:
                 break
             damping *= 0.5
         else:
             return blame_residual(iw, rw, FAILED)
+        if left > POOR * size:
+            for k in range(nz):
+                z[k] = old[k] - 0.5 * damping * step[k]
+            if merit(iw, rw) < left:
+                damping *= 0.5
+            for k in range(nz):
+                z[k] = old[k] - damping * step[k]
         if damping == 1.0:
             failed = newton(iw, rw)
             if failed == 0:

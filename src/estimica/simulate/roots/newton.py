@@ -23,6 +23,9 @@ LARGE = 60
 #: a step counts as progress where the residual falls by this part of what it promises (Armijo 1966;
 #: the number is the usual one)
 ARMIJO = 1e-4
+#: a step that leaves more than half of the residual may have gone as far beyond the root as it
+#: began before it, as with sqrt(abs(x))*sign(x): half of it is looked at too
+POOR = 0.5
 #: halvings of a step: 2^-30 is a billionth, where Newton's direction does not descend at all
 HALVINGS = 30
 #: steps of a continuation that begins with a tenth of the way, doubles it after a success and takes
@@ -147,19 +150,26 @@ def _damped(
 ) -> tuple[Vector, Vector, Vector, float] | None:
     """Halve the step until the scaled residual falls, or the step that is left to go (Deuflhard,
     Newton Methods for Nonlinear Problems, 3.3); None where neither ever does."""
-    R = linear.R
-    relative = linear.step(R)
-    size, way = float(np.linalg.norm(R / scale)), float(np.linalg.norm(relative))
+    relative = linear.step(linear.R)
+    size, way = float(np.linalg.norm(linear.R / scale)), float(np.linalg.norm(relative))
     step = linear.typical * relative
     damping = 1.0
     for _ in range(HALVINGS):
-        trial = U + damping * step
-        R_new, J_new = evaluate(trial)
-        if np.isfinite(R_new).all() and (
-            np.linalg.norm(R_new / scale) <= (1 - ARMIJO * damping) * size
-            or (linear.regular and np.linalg.norm(linear.step(R_new)) <= (1 - damping / 4) * way)
+        R, J = evaluate(U + damping * step)
+        left = float(np.linalg.norm(R / scale))
+        if left <= (1 - ARMIJO * damping) * size or (
+            np.isfinite(R).all()
+            and linear.regular
+            and np.linalg.norm(linear.step(R)) <= (1 - damping / 4) * way
         ):
-            length = np.abs(damping * step) / (1e-300 + np.abs(trial) + np.abs(U))
-            return trial, R_new, J_new, float(length.max(initial=0.0))
+            break
         damping *= 0.5
-    return None
+    else:
+        return None
+    if left > POOR * size:
+        R_half, J_half = evaluate(U + 0.5 * damping * step)
+        if np.linalg.norm(R_half / scale) < left:
+            R, J, damping = R_half, J_half, 0.5 * damping
+    trial = U + damping * step
+    length = np.abs(damping * step) / (1e-300 + np.abs(trial) + np.abs(U))
+    return trial, R, J, float(length.max(initial=0.0))
