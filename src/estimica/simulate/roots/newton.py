@@ -47,7 +47,16 @@ def solve(
 
     R may be written so that it is small where the equations do not hold (at a pole of its
     derivative, say): `holds` has the last word. `size` is what unknowns count as that are zero.
+    Where steps with unknowns and equations in their own sizes lead nowhere, plain ones are tried:
+    least-norm steps of singular equations are others then.
     """
+    found = _searched(evaluate, U, holds, size, plain=False)
+    return _searched(evaluate, U, holds, size, plain=True) if found is None else found
+
+
+def _searched(
+    evaluate: Evaluate, U: Vector, holds: Holds, size: float, *, plain: bool
+) -> Vector | None:
     R, J = evaluate(U)
     if not np.isfinite(R).all():
         return None
@@ -63,7 +72,7 @@ def solve(
         scale = np.maximum(scale, size * np.abs(J).max(axis=1, initial=0.0))
         if (np.abs(R) <= EXACT * scale).all() and holds(U):
             return U
-        moved = _damped(evaluate, U, Linearised(J, R, typical), scale)
+        moved = _damped(evaluate, U, Linearised(J, R, None if plain else typical), scale)
         if moved is None:
             break
         U, R, J, length = moved
@@ -76,12 +85,13 @@ class Linearised:
     """J·step = −R with unknowns and equations in their own sizes: pressures beside valve areas are
     eleven decades apart in SI units, which is no sign of a singular matrix."""
 
-    def __init__(self, J: Vector, R: Vector, typical: Vector) -> None:
-        self.typical = typical
-        rows = np.abs(J) @ typical
-        self.rows = np.where(rows > 0, rows, 1.0)
+    def __init__(self, J: Vector, R: Vector, typical: Vector | None) -> None:
+        """Without `typical` sizes all count as they stand."""
+        self.typical = np.ones(J.shape[1]) if typical is None else typical
+        rows = np.abs(J) @ self.typical
+        self.rows = np.where(rows > 0, rows, 1.0) if typical is not None else np.ones(J.shape[0])
         self.R = R
-        self.matrix = J * typical / self.rows[:, None]
+        self.matrix = J * self.typical / self.rows[:, None]
         square = J.shape[0] == J.shape[1] and J.shape[0] > 0
         self.regular = bool(square and _condition(self.matrix) < WORST_CONDITION)
 
