@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
@@ -77,3 +78,15 @@ def test_a_limit_that_is_no_number_is_an_error(name, given, monkeypatch):
     monkeypatch.setenv(name, given)
     with pytest.raises(SourceError, match=f"S261.*{name}={given}: give a number above 0"):
         load_flat(MODEL, cache=False)
+
+
+def test_recursion_has_its_usual_limit_again_whichever_thread_leaves_last() -> None:
+    usual = sys.getrecursionlimit()
+    first, second = limits.deep_recursion(), limits.deep_recursion()
+    first.__enter__()
+    second.__enter__()
+    assert sys.getrecursionlimit() > usual
+    first.__exit__(None, None, None)
+    assert sys.getrecursionlimit() > usual
+    second.__exit__(None, None, None)
+    assert sys.getrecursionlimit() == usual

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -115,6 +116,31 @@ def load_limits(what: str, seconds: float | None = None) -> Iterator[LoadLimits]
 def load_seconds() -> float:
     """Seconds that one class may take."""
     return _setting(SECONDS, _DEFAULT_SECONDS)
+
+
+#: calls of Python in calls: instances in instances, expressions in expressions; a model that is
+#: nested this deeply is refused before (500 brackets, 100 components), and some 20 calls are one
+#: level of either
+_RECURSION = 20_000
+_recursion_lock = threading.Lock()
+_recursion = {"users": 0, "usual": 0}
+
+
+@contextlib.contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Room for deep recursion. The limit is of all threads: the last to leave restores it."""
+    with _recursion_lock:
+        if not _recursion["users"]:
+            _recursion["usual"] = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_recursion["usual"], _RECURSION))
+        _recursion["users"] += 1
+    try:
+        yield
+    finally:
+        with _recursion_lock:
+            _recursion["users"] -= 1
+            if not _recursion["users"]:
+                sys.setrecursionlimit(_recursion["usual"])
 
 
 def check_limits() -> None:

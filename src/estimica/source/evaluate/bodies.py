@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from estimica.source.evaluate.values import (
     scalars,
     sizes_of,
 )
+from estimica.source.limits import deep_recursion
 from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 #: functions that call themselves more deeply than this are refused
 MAX_DEPTH = 60
-#: calls of Python that they may take: some 20 a level, with nested expressions several times that
-_PYTHON_DEPTH = 6000
 
 
 class TooDeep(UnsupportedError):
@@ -126,9 +124,9 @@ def body_frame(evaluator: Evaluator, function: Function, arguments: Frame) -> It
     types_before, inside_before = evaluator.local_types, evaluator.inside
     evaluator.local_types = _prepared(evaluator, function).types
     evaluator.inside = (function, function.at)
-    depth_before = sys.getrecursionlimit()
+    room = ExitStack()
     if evaluator.depth == 0:
-        sys.setrecursionlimit(max(depth_before, _PYTHON_DEPTH))
+        room.enter_context(deep_recursion())
     evaluator.depth += 1
     try:
         if evaluator.depth > MAX_DEPTH:
@@ -152,8 +150,7 @@ def body_frame(evaluator: Evaluator, function: Function, arguments: Frame) -> It
     finally:
         evaluator.depth -= 1
         evaluator.local_types, evaluator.inside = types_before, inside_before
-        if evaluator.depth == 0:
-            sys.setrecursionlimit(depth_before)
+        room.close()
 
 
 def _prepared(evaluator: Evaluator, function: Function) -> Prepared:
