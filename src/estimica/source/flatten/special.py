@@ -57,7 +57,9 @@ class SpecialOperators:
     def _shaped(
         self, call: tree.Call, values: list[Expression], scope: Class, frame: Frame
     ) -> Value:
-        shape = self._names.value(call.arguments[0], scope, frame)  # type: ignore[arg-type]
+        argument = call.arguments[0]
+        assert isinstance(argument, tree.Reference)  # as `_ends` has seen
+        shape = self._names.value(argument, scope, frame)
         if isinstance(shape, Expression):
             return values[0]
         array = make_array(list(values))

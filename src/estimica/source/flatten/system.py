@@ -13,7 +13,11 @@ from estimica.source.evaluate.expressions import Evaluator
 from estimica.source.evaluate.values import ValueMismatch, is_array
 from estimica.source.external.twins import TWINS
 from estimica.source.flatten.algorithms import read_algorithm
-from estimica.source.flatten.connections import connection_equations, connections_of
+from estimica.source.flatten.connections import (
+    Connections,
+    connection_equations,
+    connections_of,
+)
 from estimica.source.flatten.equations import EquationReader
 from estimica.source.flatten.initial_definitions import initial_definitions
 from estimica.source.flatten.names import ModelNames
@@ -100,7 +104,7 @@ def _system(
     names: ModelNames,
     evaluator: Evaluator,
     parts: Parts,
-    connections: object,
+    connections: Connections,
 ) -> FlatSystem:
     whens = Whens()
     reader = VariableReader(names, evaluator)
@@ -118,7 +122,7 @@ def _system(
         else:
             (initial if section.initial else equations).section(placed)
     clocks = names.special_operators.clocks
-    joined = connection_equations(connections, parts, names, evaluator)  # type: ignore[arg-type]
+    joined = connection_equations(connections, parts, names, evaluator)
     discrete = whens.discrete()
     all_initial = [
         e

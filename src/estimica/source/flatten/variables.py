@@ -12,6 +12,7 @@ from estimica.source.evaluate.values import MOST_ELEMENTS, Value, broadcast, is_
 from estimica.source.flatten.equations import sides
 from estimica.source.flatten.origins import declaration_origin
 from estimica.source.instance.components import Component, all_indices
+from estimica.source.instance.modifiers import Binding
 
 if TYPE_CHECKING:
     from estimica.source.evaluate.expressions import Evaluator
@@ -107,12 +108,12 @@ class VariableReader:
     def _true(self, value: Expression) -> bool:
         return bool(self._evaluator.number(value, "it says whether a start value is fixed"))
 
-    def _values(self, leaf: Component, binding: object) -> list[Expression | None]:
+    def _values(self, leaf: Component, binding: Binding | None) -> list[Expression | None]:
         """An attribute of every element; None where it is not given or is not a number."""
         count = len(all_indices(leaf.dims))
         if binding is None:
             return [None] * count
-        value = self._names.bound_value(binding)  # type: ignore[arg-type]
+        value = self._names.bound_value(binding)
         return [v if isinstance(v, Expression) else None for v in self._spread(leaf, value)]
 
     def _spread(self, leaf: Component, value: Value) -> list[Value]:
@@ -124,18 +125,18 @@ class VariableReader:
             return [value]
         return list(broadcast(value, leaf.dims).flat)
 
-    def _word(self, binding: object) -> str:
+    def _word(self, binding: Binding | None) -> str:
         if binding is None:
             return ""
-        value = self._names.bound_value(binding)  # type: ignore[arg-type]
+        value = self._names.bound_value(binding)
         if is_array(value) and value.size:
             value = value.flat[0]
         return value if isinstance(value, str) else ""
 
-    def _select(self, binding: object) -> StateSelect:
+    def _select(self, binding: Binding | None) -> StateSelect:
         if binding is None:
             return StateSelect.DEFAULT
-        value = self._names.bound_value(binding)  # type: ignore[arg-type]
+        value = self._names.bound_value(binding)
         if is_array(value) and value.size:
             value = value.flat[0]
         number = self._evaluator.number(value, "it selects states")

@@ -161,7 +161,7 @@ class Class:
         if self._leaf is None:
             self._leaf = False
             self._leaf = self._as_leaf() or False
-        return self._leaf or None  # type: ignore[return-value]
+        return self._leaf if isinstance(self._leaf, Leaf) else None
 
     def _as_leaf(self) -> Leaf | None:
         definition = self.definition

@@ -217,7 +217,7 @@ class Component:
         """The scalar type, None for a component with members."""
         if self._leaf is None:
             self._leaf = self.type.leaf() or False
-        return self._leaf or None  # type: ignore[return-value]
+        return self._leaf if isinstance(self._leaf, Leaf) else None
 
     @property
     def attributes(self) -> Modifiers:
