@@ -416,3 +416,23 @@ equation
 end M;
 """
     assert last(text, "y") == [3.0]
+
+
+def test_initial_equations_that_ask_for_the_root_of_a_connection_graph():
+    text = """
+package P
+  record Turn Real a;
+    function equalityConstraint input Turn r1; input Turn r2; output Real residue[0];
+      algorithm end equalityConstraint;
+  end Turn;
+  connector Port Turn R; flow Real f; end Port;
+  model Part Port p; parameter Real w(fixed = false); Real x(start = 1, fixed = true);
+    initial equation if Connections.isRoot(p.R) then w = 3; else w = 5; end if;
+    equation Connections.potentialRoot(p.R); der(x) = w;
+    if Connections.isRoot(p.R) then p.R.a = 2; else p.f = 0; end if; end Part;
+  model M Part one; end M;
+end P;
+"""
+    model = es.load_model(text, "P.M")
+    found = model.simulate(TIMES, outputs=["one.x"], options=FINE)
+    assert np.allclose(found.value("one.x"), 1 + 3 * TIMES)

@@ -16,6 +16,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.source.evaluate import statements
 from estimica.source.evaluate.values import Frame, Value, ValueMismatch, first_of
+from estimica.source.flatten.special import TOO_EARLY
 from estimica.source.flatten.walk import Parts, PlacedSection
 from estimica.source.instance.classes import Class
 from estimica.source.instance.components import Component
@@ -119,8 +120,8 @@ def _chosen(
             for condition, body in node.branches:
                 truth = ex.ONE
                 if condition is not None:
-                    value = names.value_at(condition, scope)
-                    if not isinstance(value, Expression):
+                    value = _known_now(condition, scope, names)
+                    if value is None:
                         break
                     truth = names.evaluator.parameters.settle(value, "it selects a branch")
                 if truth.op != "const":
@@ -128,6 +129,17 @@ def _chosen(
                 if truth.value:
                     yield from _chosen(body, scope, names)
                     break
+
+
+def _known_now(condition: tree.Expression, scope: Class, names: ModelNames) -> Expression | None:
+    """A condition; None where it asks for connections, which are known later."""
+    try:
+        value = names.value_at(condition, scope)
+    except SourceError as error:
+        if error.code != TOO_EARLY:
+            raise
+        return None
+    return value if isinstance(value, Expression) else None
 
 
 def _parameter(reference: tree.Reference, scope: Class) -> Component | None:

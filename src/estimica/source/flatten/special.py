@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from estimica.source.flatten.names import ModelNames
 
 
+#: the error of an operator that asks for connections before they are known
+TOO_EARLY = "S084"
+
+
 class SpecialOperators:
     """Their values; those of connections are known once all connections are."""
 
@@ -40,7 +44,7 @@ class SpecialOperators:
     def _known(self, call: tree.Call, scope: Class) -> Connections:
         if self.connections is None:
             raise error_at(
-                "S084",
+                TOO_EARLY,
                 scope,
                 call.at,
                 f"'{call.function.text}' decides about sizes, components or connections; it is "
