@@ -15,6 +15,7 @@ from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.system import Origin
 from estimica.source.external.twins import TWINS
+from estimica.source.instants import Instants
 
 
 @dataclass
@@ -28,6 +29,7 @@ class FakeHost:
     helpers: dict[str, Expression] = field(default_factory=dict)
     checks: list[tuple[Expression, str]] = field(default_factory=list)
     place: Origin = field(default_factory=Origin)
+    instants: Instants = field(default_factory=Instants)
 
     @property
     def parameters(self) -> FakeHost:
@@ -53,6 +55,9 @@ class FakeHost:
 
     def in_time(self, e: Expression) -> Expression:
         return self.clocks.get(e.target, e) if e.op == "name" else e
+
+    def condition(self) -> Expression:
+        return ex.ONE
 
     def check(self, condition: Expression, message: str, warning: bool, origin: Origin) -> None:
         self.checks.append((condition, message))

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
+from estimica.flat.foreign import LINEAR
 from estimica.flat.function import (
     Assign,
     Choice,
@@ -176,6 +177,8 @@ class _Differentiated:
                     written.append(Choice(s.condition, yes, no))
                 case Loop():
                     written.append(Loop(s.condition, tuple(self.body(s.body))))
+                case Foreign() if s.twin in LINEAR:
+                    written += [*self._same_of_changes(s), s]
                 case Foreign():
                     written += [s, *self._held(s)]
                 case _:
@@ -189,6 +192,19 @@ class _Differentiated:
             targets += [_change(s.targets[k], j) for k in moving]
             values += self.tangent([s.values[k] for k in moving], seed)
         return Assign(tuple(targets), tuple(values))
+
+    def _same_of_changes(self, s: Foreign) -> list[Statement]:
+        """What is linear does with changes what it does with values."""
+        size, *values = s.arguments
+        return [
+            Foreign(
+                s.twin,
+                tuple(_change(n, j) for n in s.targets),
+                (size, *self.tangent(values, seed)),
+            )
+            for j, seed in self.directions
+            if any(self._moves(n, j) for n in s.targets)
+        ]
 
     def _held(self, s: Foreign) -> list[Statement]:
         """Whole numbers do not change by a little."""

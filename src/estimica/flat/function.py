@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
+from estimica.flat.foreign import LINEAR
 
 #: rounds that all loops of one call may take together; an iteration that converges takes tens, so
 #: that a call with more of them is one that never ends
@@ -64,7 +65,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Whole numbers by an algorithm that is no formula: it has a twin here and in machine code."""
+    """An algorithm that is no formula: it has a twin here and in machine code."""
 
     twin: str
     targets: tuple[str, ...]
@@ -215,6 +216,12 @@ def _found_dependencies(function: FlatFunction) -> dict[str, frozenset[int]]:
         for s in statements(function.body)
         if isinstance(s, Assign)
         for target, value in zip(s.targets, s.values, strict=True)
+    ]
+    needs += [
+        (target, ex.names_in(*s.arguments))
+        for s in statements(function.body)
+        if isinstance(s, Foreign) and s.twin in LINEAR
+        for target in s.targets
     ]
     changed = True
     while changed:  # a loop may carry what is assigned last to what is assigned first

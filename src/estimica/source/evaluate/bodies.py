@@ -63,7 +63,7 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
     key = (function, *[key_of(v) for v in arguments.values()])
     if key in evaluator.known_calls:
         return evaluator.known_calls[key]
-    checks, asserted = evaluator.checks, len(evaluator.assertions)
+    checks, asserted = _particular(evaluator), len(evaluator.assertions)
     try:
         value = _guarded_run(evaluator, function, arguments)
         value = evaluator.shortened(function, arguments, value, asserted)
@@ -72,10 +72,15 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
         if numbers is None:
             raise
         value = _guarded_run(evaluator, function, numbers)
-    if checks == evaluator.checks:
-        # what it asserts depends on the conditions around the call
+    if checks == _particular(evaluator):
+        # what it asserts, or draws at random, depends on the conditions around the call
         evaluator.known_calls[key] = value
     return value
+
+
+def _particular(evaluator: Evaluator) -> int:
+    """Grows with everything that holds for one call only."""
+    return evaluator.checks + evaluator.instants.particular
 
 
 def _numbers(evaluator: Evaluator, arguments: Frame) -> Frame | None:

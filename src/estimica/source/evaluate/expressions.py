@@ -32,6 +32,7 @@ from estimica.source.evaluate.values import (
     make_array,
     sizes_of,
 )
+from estimica.source.instants import Instants
 from estimica.source.limits import check_limits
 from estimica.source.syntax import tree
 
@@ -92,6 +93,8 @@ class Evaluator:
         self.mentioned: dict[tree.Expression, set[str]] = {}
         #: how often something was asserted that is not certain
         self.checks = 0
+        #: when calls happen
+        self.instants = Instants()
         #: the function that is written out, and where in its text
         self.inside: tuple[Function, int] | None = None
         #: what the condition of a loop tells of its subscripts, while it is evaluated
@@ -306,6 +309,16 @@ class Evaluator:
             yield
         finally:
             self._guards, self._check_taker = before
+
+    def condition(self) -> Expression:
+        """What holds wherever the value of what is evaluated now counts."""
+        self.instants.particular += 1
+        result = ex.ONE
+        if self.instants.conditions == (ex.TERMINAL,):
+            result = ex.TERMINAL
+        for guard in self._guards:
+            result = ex.logical_and(result, guard)
+        return result
 
     def check(self, condition: Expression, message: str, warning: bool, origin: Origin) -> None:
         """Remember an assertion, under the conditions that hold here."""

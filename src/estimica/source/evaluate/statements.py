@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from estimica.base.errors import UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.source.evaluate.names import ScalarType, Scope
@@ -370,12 +371,18 @@ def _call(evaluator: Evaluator, statement: tree.CallEquation, scope: Scope, fram
     if name in ("terminate", "reinit"):
         evaluator.refuse(f"{name}() in a function", "use it in a when-equation of the model")
     function = evaluator.names.function(call.function, scope)
-    if function is None or function.external is not None:
-        note = f"a call without a result is left out: {name}"
-        if note not in evaluator.notes:
-            evaluator.notes.append(note)
+    if function is not None and function.external is None:
+        evaluator.value(call, scope, frame)  # for what it asserts
         return
-    evaluator.value(call, scope, frame)  # for what it asserts
+    try:
+        if function is not None:
+            evaluator.value(call, scope, frame)  # for what it keeps for calls to come
+            return
+    except (UnsupportedError, ValueMismatch):
+        pass  # without a result, nobody misses it
+    note = f"a call without a result is left out: {name}"
+    if note not in evaluator.notes:
+        evaluator.notes.append(note)
 
 
 def _assert(evaluator: Evaluator, call: tree.Call, scope: Scope, frame: Frame) -> None:

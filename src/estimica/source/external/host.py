@@ -13,6 +13,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Origin
 from estimica.source.evaluate.values import Array, Value, ValueMismatch, Written, is_array
+from estimica.source.instants import Instants
 
 
 class Parameters(Protocol):
@@ -34,6 +35,7 @@ class Host(Protocol):
 
     notes: list[str]
     helpers: dict[str, Expression]
+    instants: Instants
 
     @property
     def parameters(self) -> Parameters:
@@ -52,6 +54,9 @@ class Host(Protocol):
 
     def in_time(self, e: Expression) -> Expression:
         """`e` as a function of time where that is all it is."""
+
+    def condition(self) -> Expression:
+        """What holds wherever the value of the call counts."""
 
     def check(self, condition: Expression, message: str, warning: bool, origin: Origin) -> None:
         """Remember an assertion."""

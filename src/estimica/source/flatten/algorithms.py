@@ -161,7 +161,9 @@ class _Execution:
             conditions = conditions_of(self._evaluator, condition, self._scope, frame)
             if not conditions:
                 continue
-            actions, body = self._body(statements_, frame, origin)
+            with self._evaluator.instants.branch(conditions) as kept:
+                actions, body = self._body(statements_, frame, origin)
+            actions += self._whens.keeping(kept.values(), origin)
             branches.append(Branch(conditions, tuple(actions)))
             if shared:
                 fired = ex.logical_and(

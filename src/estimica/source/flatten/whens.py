@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from estimica.source.evaluate.values import Frame, Value, ValueMismatch, scalars
 from estimica.source.flatten.loops import rounds
 from estimica.source.flatten.origins import origin_of
 from estimica.source.instance.classes import Class
+from estimica.source.instants import KeptState
 from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
@@ -96,6 +97,25 @@ class Whens:
         evaluator.notes.append("terminate() ends the run like a violated assertion")
         evaluator.check(ex.ZERO, f"terminated: {message}", False, origin)
 
+    def keeping(self, states: Iterable[KeptState], origin: Origin) -> list[Action]:
+        """What a branch does to keep what functions called in it will need at its next instant."""
+        actions = []
+        for state in states:
+            for name, start, after in zip(state.names, state.start, state.after, strict=True):
+                self.flags.append(
+                    Variable(
+                        name,
+                        Kind.INTEGER,
+                        Variability.DISCRETE,
+                        start=start,
+                        fixed=True,
+                        protected=True,
+                        origin=origin,
+                    )
+                )
+                actions.append(Action(name, after, False, origin))
+        return actions
+
     def flag(self, origin: Origin, kind: Kind, *, start: Expression | None, prefix: str) -> str:
         """A new discrete variable of our own."""
         name = f"{prefix}{len(self.flags) + 1}"
@@ -129,8 +149,9 @@ def read_when(
             conditions = conditions_of(evaluator, condition, scope, frame)
         if not conditions:
             continue
-        actions = _Actions(evaluator, whens, scope, component).read(body, frame)
-        branches.append(Branch(conditions, actions))
+        with evaluator.instants.branch(conditions) as kept:
+            actions = _Actions(evaluator, whens, scope, component).read(body, frame)
+        branches.append(Branch(conditions, (*actions, *whens.keeping(kept.values(), origin))))
     if any(b.actions for b in branches):
         whens.clauses.append(When(tuple(branches), origin))
 

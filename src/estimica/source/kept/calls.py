@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 LARGE = 1500
 #: parts of the expressions that a call has become, from which on it is kept after all
 LONG = 3000
+#: pairs of an input and an output, each a dependency of its own, from which on a call is written
+#: out all the same
+_MOST_PAIRS = 100_000
 #: how often a loop over a known range counts: its rounds are not known beforehand
 _ROUNDS = 5
 #: the leaves of expressions that mean a variable or instant of the model
@@ -81,6 +84,8 @@ class KeptCalls:
             return None
         if written is not None:
             if function.external is not None or not _is_long(written):
+                return None
+            if _pairs(arguments, written) > _MOST_PAIRS:
                 return None
             self._weights[function] = LARGE
         if not self._is_candidate(evaluator, function):
@@ -235,6 +240,14 @@ def _with_functions(function: Function, arguments: Frame) -> tuple[Function, ...
 def _is_long(value: Value) -> bool:
     parts = [e for _, e in leaves("", value) if e is not None and e.operands]
     return any(k >= LONG for k, _ in enumerate(ex.walk(*parts))) if parts else False
+
+
+def _pairs(arguments: Frame, written: Value) -> int:
+    counts = [
+        sum(1 for _, e in leaves("", v) if e is not None and e.op != "const")
+        for v in (tuple(arguments.values()), written)
+    ]
+    return counts[0] * counts[1]
 
 
 def _is_whole(function: Function, label: str) -> bool:

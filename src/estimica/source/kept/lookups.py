@@ -11,9 +11,11 @@ _FEW = 6
 _MOST = 100_000
 
 
-def with_lookups(root: Expression) -> Expression:
-    """`root` with `if i == 1 then a1 else if i == 2 then a2 … else an` as elements of an array."""
-    memo: dict[Expression, Expression] = {}
+def with_lookups(root: Expression, memo: dict[Expression, Expression]) -> Expression:
+    """`root` with `if i == 1 then a1 else if i == 2 then a2 … else an` as elements of an array.
+
+    What has been done already is found in `memo`.
+    """
     chains: dict[Expression, tuple[Expression, ...] | None] = {}
     stack = [root]
     while stack:

@@ -103,12 +103,13 @@ class Recorder:
     def _held(self, values: Sequence[tuple[str, Value]]) -> list[Value]:
         targets: list[str] = []
         sources: list[Expression] = []
+        memo: dict[Expression, Expression] = {}
 
         def hold(label: str, leaf: Leaf) -> Leaf:
             if leaf is None or leaf.op in ("const", "name"):
                 return leaf
             targets.append(self._new(label))
-            sources.append(with_lookups(leaf))
+            sources.append(with_lookups(leaf, memo))
             return ex.name(targets[-1])
 
         result = [mapped(label, value, hold) for label, value in values]
