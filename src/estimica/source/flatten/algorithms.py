@@ -55,6 +55,7 @@ class _Execution:
         self._kind = "initial algorithm" if placed.section.initial else "algorithm"
         self._heads: dict[str, Component] = {}  # first identifiers of what is assigned
         self._targets: dict[str, None] = {}  # scalars that are assigned
+        self._whole: set[str] = set()  # of those: by assignments without subscripts
         self._whenned: dict[str, int] = {}  # of those in when-statements: by how many statements
         with evaluator.at(self._origin(placed.section.body[0])):
             self._find_targets()
@@ -79,6 +80,8 @@ class _Execution:
                     continue
                 name = scalar.target
                 self._targets[name] = None
+                if not any(p.subscripts for p in target.reference.parts):
+                    self._whole.add(name)
                 counts.setdefault(name, set()).add(target.statement)
                 if target.in_when:
                     whenned.add(name)
@@ -108,7 +111,9 @@ class _Execution:
         after = self._scalars(frame)
         for name, first in before.items():
             last = after[name]
-            if last is not first and last is not ex.name(name):
+            # what it was may also be what it is assigned, as 0 is
+            changed = last is not first or (name in self._whole and name not in self._whenned)
+            if changed and last is not ex.name(name):
                 yield Equation(ex.name(name), last, origin)
 
     def _scalars(self, frame: Frame) -> dict[str, Expression]:
