@@ -436,3 +436,19 @@ end P;
     model = es.load_model(text, "P.M")
     found = model.simulate(TIMES, outputs=["one.x"], options=FINE)
     assert np.allclose(found.value("one.x"), 1 + 3 * TIMES)
+
+
+def test_an_algorithm_assigns_what_a_variable_was_before():
+    """Zero, which nothing tells apart from not assigned; the other element has an equation."""
+    text = """
+model M
+  record R Real a; Real b; end R;
+  function f input Real x; output R r; algorithm r.a := 0; r.b := 2*x; end f;
+  R r; Real z; Real y[2];
+equation
+  y[2] = 5;
+algorithm
+  r := f(time); z := 0; y[1] := 3;
+end M;
+"""
+    assert last(text, "r.a", "r.b", "z", "y[1]", "y[2]") == [0, 2, 0, 3, 5]

@@ -24,6 +24,7 @@ from estimica.source.libraries.search import library_folders
 from estimica.source.request import Request
 from estimica.source.syntax.contents import experiment_of
 from estimica.source.syntax.file import parse_modification
+from estimica.source.vanishing_rates import without_vanishing_rates
 
 
 def read_class(
@@ -69,7 +70,7 @@ def _flattened(
             None,
             cls.extended,
         )
-    system = flattened(world, cls)
+    system = without_vanishing_rates(flattened(world, cls))
     system = dataclasses.replace(
         system,
         name=name,
