@@ -22,7 +22,9 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
 from estimica.simulate.roots import newton
+from estimica.simulate.roots.rank import balanced, independent, rank
 from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
+from estimica.simulate.undetermined import OpenValues
 
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
 #: modes follow from the values and these from the modes: a chain of so many relations may settle
@@ -85,22 +87,42 @@ class Initialiser:
             x = ca.substitute(x, p[i], U[n_open + k])
         old = ca.vertcat(e.x, e.x_pre, e.z, e.P)
         new = ca.vertcat(x, x, *unknowns[n_open + n_free :], values)
-        R = ca.substitute(self.residuals, old, new)
+
+        def written(column: ca.SX) -> ca.SX:
+            column = ca.substitute(column, old, new)
+            if not e.w.shape[0]:
+                return column
+            # before its duration has passed a delayed signal is its first value
+            return ca.substitute(column, e.w, ca.substitute(e.delayed, old, new))
+
+        R = written(self.residuals)
         arguments = [U, p, e.t, e.u, e.d, e.homotopy]
-        if e.w.shape[0]:  # before its duration has passed a delayed signal is its first value
-            R = ca.substitute(R, e.w, ca.substitute(e.delayed, old, new))
         forward = {"allow_reverse": False}
         self._R = ca.Function("R", arguments, [R, ca.jacobian(R, U, forward)], {"cse": True})
+        self._written = written
         self._search = self._search_of(R, U, arguments[1:])
         algebraic = ca.vertcat(*unknowns[n_open + n_free :], ca.SX(0, 1))
         self._symbols = R, (x, algebraic, values), arguments
-        wrt = [p[tuning.index[c.name]] for c in tuning.wrt]
-        if wrt:
-            rates = ca.jacobian(R, ca.vertcat(*wrt), forward)
-            signs = ca.DM([c.sign for c in tuning.wrt]).T
-            self._R_theta = ca.Function(
-                "R_theta", arguments, [rates * ca.repmat(signs, R.shape[0], 1)]
-            )
+        if tuning.wrt:
+            self._R_theta = self._theta(R)
+
+    def _theta(self, column: ca.SX) -> ca.Function:
+        """The derivatives of a column of conditions by the tuners."""
+        p, tuning = self._symbols[2][1], self.tuning
+        wrt = ca.vertcat(*(p[tuning.index[c.name]] for c in tuning.wrt))
+        rates = ca.jacobian(column, wrt, {"allow_reverse": False})
+        signs = ca.repmat(ca.DM([c.sign for c in tuning.wrt]).T, column.shape[0], 1)
+        return ca.Function("theta", self._symbols[2], [rates * signs])
+
+    @cached_property
+    def _open_values(self) -> OpenValues:
+        e = self.equations
+        starts = {n: _write(e, start) for n, start in e.system.starts.items()}
+        return OpenValues(e, starts, self._written, self._symbols[2])
+
+    @cached_property
+    def _open_values_theta(self) -> ca.Function:
+        return self._theta(self._open_values.column)
 
     def _search_of(self, R: ca.SX, U: ca.SX, given: list[ca.SX]) -> RootSearch:
         """The search for the unknowns where Newton's method fails; it also judges what is true."""
@@ -136,14 +158,10 @@ class Initialiser:
         offered = [e.value(n) - _write(e, system.starts[n]) for n in preferred]
         candidates = self._not_fixed()
         matrix = self._generic_jacobian(candidates, _column([*conditions, *offered]))
-        rows = list(range(len(conditions)))
-        for k, name in enumerate(preferred):
-            row = len(conditions) + k
-            if len(rows) < len(conditions) + len(bare) and _rank(matrix[[*rows, row]]) > len(rows):
-                rows.append(row)
-                self.labels.append(f"the start value of '{name}'")
-        chosen = [offered[r - len(conditions)] for r in rows[len(conditions) :]]
-        self.residuals = _column([*conditions, *chosen])
+        own = independent(matrix, range(matrix.shape[0]))
+        chosen = [r - len(conditions) for r in own if r >= len(conditions)][: len(bare)]
+        self.labels += [f"the start value of '{preferred[k]}'" for k in chosen]
+        self.residuals = _column([*conditions, *(offered[k] for k in chosen)])
 
     def _release_initial_equations(self) -> None:
         """Drop initial equations in whose place the user gives a start value.
@@ -163,14 +181,10 @@ class Initialiser:
         columns = held + list(range(len(candidates), matrix.shape[1]))
         matrix = matrix[:, columns]
         stated = {names[i] for i in given}
-        kept = list(range(count, matrix.shape[0]))
-        for row in sorted(
-            range(count), key=lambda r: _speaks_of(system.initial_equations[r], stated)
-        ):
-            if _rank(matrix[[*kept, row]]) > _rank(matrix[kept]):
-                kept.append(row)
+        others = range(count, matrix.shape[0])
+        order = sorted(range(count), key=lambda r: _speaks_of(system.initial_equations[r], stated))
+        kept = sorted({*others, *independent(matrix, [*others, *order])})
         if len(kept) < matrix.shape[0]:
-            kept.sort()
             self.residuals = _column([self.residuals[r] for r in kept])
             self.labels = [self.labels[r] for r in kept]
 
@@ -197,18 +211,15 @@ class Initialiser:
         if not self.implicit or not candidates:
             return []
         matrix = self._generic_jacobian(candidates, self.residuals)
-        others = list(range(len(candidates), matrix.shape[1]))
-        rank = _rank(matrix)
         given = {i for i in candidates if f"start({names[i]})" in self.tuning.given}
-        order = sorted(
-            candidates, key=lambda i: (i not in given, names[i] not in e.system.starts, i)
+        last = sorted(
+            range(len(candidates)),
+            key=lambda k: (candidates[k] in given, names[candidates[k]] in e.system.starts, -k),
         )
-        remaining = list(candidates)
-        for i in order:
-            trial = [c for c in remaining if c != i]
-            columns = [candidates.index(c) for c in trial] + others
-            if _rank(matrix[:, columns]) == rank:
-                remaining = trial
+        # what is not held should determine as much as it can before another state is let go
+        first = range(len(candidates), matrix.shape[1])
+        chosen = set(independent(matrix.T, [*first, *last]))
+        remaining = [i for k, i in enumerate(candidates) if k in chosen]
         for i in given & set(remaining):
             raise ModelError(
                 "M044",
@@ -218,22 +229,25 @@ class Initialiser:
         return remaining
 
     def _generic_jacobian(self, candidates: Sequence[int], residuals: ca.SX) -> Vector:
-        """d residuals / d [states, free parameters, z] at the point where it has most rank, with
-        the unknowns in their own sizes: a pressure of 1e5 counts beside an area of 1e-6."""
+        """d residuals / d [states, free parameters, z] at the point where it has most rank, in
+        units that do not matter."""
         e = self.equations
         free = [e.P[e.constants.index(n)] for n in e.system.free_parameters]
         unknowns = ca.vertcat(*(e.x[i] for i in candidates), *free, e.z)
         J = ca.jacobian(residuals, unknowns, {"allow_reverse": False})
         symbols = [e.x, e.x_pre, e.z, e.w, e.P, e.u, e.d, e.t, e.homotopy]
         function = ca.Function("J", symbols, [J], {"cse": True})
-        best: Vector = np.zeros(J.shape)
-        places = [e.constants.index(n) for n in e.system.free_parameters]
+        best, most = np.zeros(J.shape), 0
         for point in self._generic_points():
-            x, _, z, _, P, *_ = point
-            typical = np.concatenate([x[list(candidates)], P[places], z])
-            found = np.array(function(*point)) * _sizes(typical)
-            if np.isfinite(found).all() and _rank(found) > _rank(best):
-                best = found
+            found = np.array(function(*point))
+            if not np.isfinite(found).all():
+                continue
+            found = balanced(found)
+            found_rank = rank(found)
+            if found_rank > most:
+                best, most = found, found_rank
+            if most == min(J.shape):
+                break
         return best
 
     def _generic_points(self) -> Iterator[list[Vector]]:
@@ -250,16 +264,12 @@ class Initialiser:
             near = [spread * rng.uniform(0.3, 1.7, n) for n in sizes]
             base = [x, x, z, np.zeros(sizes[3])]
             u = spread * rng.uniform(0.3, 1.7, e.u.shape[0])
-            d = np.round(rng.uniform(0, 1, e.d.shape[0]))
+            mixed = np.round(rng.uniform(0, 1, e.d.shape[0]))
             moved = P * (1 + spread * rng.uniform(-0.3, 0.3, P.size))
-            yield [
-                *(a + b * _sizes(a) for a, b in zip(base, near, strict=True)),
-                moved,
-                u,
-                d,
-                np.ones(1),
-                np.ones(1),
-            ]
+            values = [*(a + b * _sizes(a) for a, b in zip(base, near, strict=True)), moved, u]
+            # friction that sticks determines nothing; all of it slides where no relation is true
+            for d in (mixed, 0.0 * mixed):
+                yield [*values, d, np.ones(1), np.ones(1)]
 
     def _guess_function(self) -> ca.Function:
         """Guesses of the torn unknowns from their start attributes, as functions of p."""
@@ -299,15 +309,38 @@ class Initialiser:
             z, modes = self._consistent_z(values, time, u, d, x, z, P)
             return InitialPoint(values, P, x, S, z, self._before_the_event(modes, d))
         d_pre = d.copy()
-        U = np.concatenate([x[self.open], values[self.free], z])
+        U = guessed = np.concatenate([x[self.open], values[self.free], z])
         for _ in range(MODE_ROUNDS):
             U = self._solve(U, values, time, u, d)
-            found = self._start_from(U, values, d, time, u)
+            U, added = self._with_open_values(U, guessed, (values, time, u, d))
+            U = newton.at_guess(self._evaluate((values, time, u, d)), U, guessed)
+            found = self._start_from(U, values, d, time, u, added)
             new = self._settled_modes(found, d_pre, time, u)
             if np.array_equal(new, d):
                 break
             d = new
         return replace(found, d=self._before_the_event(d, d_pre))
+
+    def _with_open_values(
+        self, U: Vector, guess: Vector, given: Given
+    ) -> tuple[Vector, Sequence[int]]:
+        """The root at which states have their start values that nothing determines in these modes
+        (other modes, on the way here, may have determined them), and which these are."""
+        if not self.has_modes or not self.open:
+            return U, ()
+        plain = self._evaluate(given)
+        added = self._open_values.missing(plain(U)[1], len(self.open), U, *given, 1.0)
+        if not added:
+            return U, ()
+
+        def evaluate(point: Vector) -> tuple[Vector, Vector]:
+            R, J = plain(point)
+            H, H_U = (np.array(a)[added] for a in self._open_values.offered(point, *given, 1.0))
+            return np.concatenate([R, H.ravel()]), np.vstack([J, H_U])
+
+        found = newton.solve(evaluate, guess, size=1.0)
+        found = newton.solve(evaluate, U, size=1.0) if found is None else found
+        return (U, ()) if found is None else (found, added)
 
     def _before_the_event(self, d: Vector, d_pre: Vector) -> Vector:
         """The initial event must find the start values of the logicals as their previous ones."""
@@ -345,7 +378,13 @@ class Initialiser:
         return z, d
 
     def _start_from(
-        self, U: Vector, values: Vector, d: Vector, time: float, u: Vector
+        self,
+        U: Vector,
+        values: Vector,
+        d: Vector,
+        time: float,
+        u: Vector,
+        added: Sequence[int] = (),
     ) -> InitialPoint:
         n_open, n_free = len(self.open), len(self.free)
         values = values.copy()
@@ -355,6 +394,11 @@ class Initialiser:
             arguments = (U, values, time, u, d, 1.0)
             J = np.array(self._R(*arguments)[1])
             R_theta = np.array(self._R_theta(*arguments))
+            if added:
+                kept = list(added)
+                H_U = np.array(self._open_values.offered(*arguments)[1])[kept]
+                J = np.vstack([J, H_U])
+                R_theta = np.vstack([R_theta, np.array(self._open_values_theta(*arguments))[kept]])
             rates = newton.newton_step(J, R_theta, U)
         P, x, S = self.tuning.prepare(values, rates[n_open : n_open + n_free])
         x[self.open] = U[:n_open]
@@ -468,14 +512,6 @@ class Initialiser:
 def _sizes(values: Vector) -> Vector:
     """How large numbers are; nothing is known of those that are zero."""
     return np.where(values == 0.0, 1.0, np.abs(values))
-
-
-def _rank(matrix: Vector) -> int:
-    if not matrix.size:
-        return 0
-    scaled = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-300)
-    # rows are scaled to 1: what is below 1e-9 is a difference of equal terms, not a coefficient
-    return int(np.linalg.matrix_rank(scaled, tol=1e-9))
 
 
 def _speaks_of(equation: Equation, names: set[str]) -> bool:

@@ -14,6 +14,7 @@ Holds = Callable[[Vector], bool]  # whether the equations themselves hold at U
 STEPS = 60
 SOLVED = 1e-9  # of each residual's scale: what counts as a solution
 EXACT = 1e-14  # ... and when there is nothing left to gain
+ROUNDED = 1e-12  # ... and what rounding makes of sums of some thousand terms
 LAST_STEP = 1e-13  # a relative step that is rounding: the next one would be too
 #: conditions above this leave no digit that is certain (eps times 1e13 is 2e-3): such a matrix is
 #: treated as singular, and directions below SINGULAR of the largest are left alone
@@ -120,6 +121,23 @@ def _condition(J: Vector) -> float:
     factors, _, failed = lapack.dgetrf(J)
     reciprocal = 0.0 if failed else lapack.dgecon(factors, np.linalg.norm(J, 1))[0]
     return float(1.0 / reciprocal) if reciprocal > 0.0 else np.inf
+
+
+def at_guess(evaluate: Evaluate, U: Vector, guess: Vector) -> Vector:
+    """The root `U` with unknowns that differ from their guess only by rounding put there: a shaft
+    at rest must not creep, because friction asks which way it turns."""
+    near = (guess != U) & (np.abs(U - guess) <= SOLVED * np.maximum(np.abs(guess), 1.0))
+    if not near.any():
+        return U
+    R, J = evaluate(U)
+    allowed = np.maximum(np.abs(R), ROUNDED * (np.abs(J) @ np.abs(U)))
+    while near.any():
+        trial = np.where(near, guess, U)
+        worse = ~(np.abs(evaluate(trial)[0]) <= allowed)
+        if not worse.any():
+            return trial
+        near = near & ~(J[worse] != 0.0).any(axis=0)
+    return U
 
 
 def continue_root(solve_at: Callable[[Vector, float], Vector | None], U: Vector) -> Vector | None:
