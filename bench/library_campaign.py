@@ -4,7 +4,9 @@
 
 REFERENCES is a folder of reference results, as the repository modelica/MAP-LIB_ReferenceResults has
 them: a folder for each class with `comparisonSignals.txt` and a table of the curves, named like the
-class. The library is looked for on MODELICAPATH unless `--library` names a folder.
+class; or a folder of texts that BuildingsPy has written, within its library
+(LIBRARY/Resources/ReferenceResults/TOOL). The library is looked for on MODELICAPATH unless
+`--library` names a folder.
 
 Each class has a process of its own. Its verdict is one of: agrees, missing signals, deviates,
 stops, refused, traceback, crash, memory limit, time limit, no reference. Results are kept after

@@ -1,4 +1,7 @@
-"""Reference results: a folder for each class, with its curves and the signals to be compared."""
+"""Reference results: a folder for each class, with its curves and the signals to be compared.
+
+Or one folder of texts: see `text_results`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from campaign import text_results
 from campaign.comparison import Curve, Vector, output_interval
 
 SIGNALS = "comparisonSignals.txt"
@@ -44,10 +48,14 @@ def classes(folder: Path) -> Iterator[str]:
     """The classes that a folder of reference results is about, sorted."""
     for path in sorted(folder.rglob(SIGNALS)):
         yield ".".join(path.parent.relative_to(folder).parts)
+    yield from text_results.classes(folder)
 
 
 def place(folder: Path, name: str) -> Path:
     """The table of a class; it need not exist."""
+    text = text_results.place(folder, name)
+    if text.is_file():
+        return text
     parts = name.split(".")
     return folder.joinpath(*parts) / f"{parts[-1]}.csv"
 
@@ -68,6 +76,9 @@ def read_reference(folder: Path, name: str) -> Reference | None:
     path = place(folder, name)
     if not path.is_file():
         return None
+    if path.suffix == ".txt":
+        rows = {plain(n): row for n, row in text_results.read_rows(path).items()}
+        return Reference(rows, tuple(n for n in rows if n != "time")) if rows else None
     try:
         table = pd.read_csv(path, dtype=float)
     except ValueError:  # not a table of numbers: empty, or a note where to find it
