@@ -121,6 +121,12 @@ def test_a_file_beside_the_model(tmp_path: Path) -> None:
     assert plain(host.call("ModelicaInternal_countLines", "data.txt")) == 2
 
 
+def test_the_stretch_of_time_of_a_table_goes_one_step_beyond_its_last_row(tmp_path: Path) -> None:
+    path = tmp_path / "weather.mos"
+    path.write_text("#1\n#a remark\ndouble tab1(3,2)\n#units\n100\t1\n160\t2\n220\t3\n")
+    assert list(written("getTimeSpan", str(path), "tab1", [0.0, 0.0])[2]) == [100.0, 280.0]
+
+
 def test_reading_files(tmp_path: Path) -> None:
     path = tmp_path / "data.txt"
     path.write_bytes(b"one\r\ntwo\n\nfour\n")

@@ -99,6 +99,43 @@ def test_linear_segments() -> None:
     assert table(6.0) == pytest.approx(-2.75)
 
 
+LONG_X = np.cumsum(np.r_[0.0, np.random.default_rng(1).uniform(0.2, 1.0, 99)])
+LONG_Y = np.random.default_rng(2).uniform(-1.0, 1.0, 100)
+EVERY_RULE = [LINEAR, AKIMA, CONSTANT, FRITSCH_BUTLAND, STEFFEN, MODIFIED_AKIMA]
+
+
+@pytest.mark.parametrize("extrapolation", [HOLD, LAST_TWO_POINTS, PERIODIC])
+@pytest.mark.parametrize("smoothness", EVERY_RULE)
+def test_many_numbers_are_a_search_and_few_a_choice(smoothness, extrapolation, monkeypatch) -> None:
+    searched = Curve(LONG_X, LONG_Y, smoothness, extrapolation)
+    slope = searched.asked("getDerValue", 1, U, ex.ONE)
+    monkeypatch.setattr("estimica.source.external.tables.curve.MAX_LINES", 1000)
+    chosen = Curve(LONG_X, LONG_Y, smoothness, extrapolation)
+    chosen_slope = chosen.asked("getDerValue", 1, U, ex.ONE)
+    assert any(e.op == "call" for e in ex.walk(searched.value))
+    assert not any(e.op == "call" for e in ex.walk(chosen.value))
+    last = LONG_X[-1]
+    places = [-0.7, 0.0, 1e-9, LONG_X[1], LONG_X[50], last - 1e-9, last + 0.4]
+    for u in [*places, *np.linspace(0.0, last, 23)]:
+        assert searched(u) == pytest.approx(chosen(u), abs=1e-12)
+        ours = searched.host.at(slope, u=u)
+        assert ours == pytest.approx(chosen.host.at(chosen_slope, u=u), abs=1e-9)
+
+
+@pytest.mark.parametrize("extrapolation", [HOLD, LAST_TWO_POINTS, PERIODIC])
+@pytest.mark.parametrize("smoothness", [LINEAR, CONSTANT])
+def test_a_long_table_over_time_knows_its_events(smoothness, extrapolation, monkeypatch) -> None:
+    matrix = np.c_[LONG_X, LONG_Y]
+    matrix[40, 0] = matrix[39, 0]  # a jump
+    searched = TimeTable(matrix, smoothness, extrapolation, shift=0.3)
+    monkeypatch.setattr("estimica.source.external.tables.time_curve.long_curve", lambda c: None)
+    monkeypatch.setattr("estimica.source.external.tables.time_curve.long_steps", lambda v, c: None)
+    chosen = TimeTable(matrix, smoothness, extrapolation, shift=0.3)
+    for time in [*np.linspace(0.0, 80.0, 41), LONG_X[39] + 0.3, LONG_X[7] + 0.3]:
+        assert searched.next_after(time) == pytest.approx(chosen.next_after(time), abs=1e-12)
+        assert searched(time) == pytest.approx(chosen(time), abs=1e-12)
+
+
 def test_constant_segments_hold_from_each_point_on() -> None:
     table = Curve(X, Y, CONSTANT, HOLD)
     assert [table(u) for u in (-1.0, 0.0, 0.99, 1.0, 2.7, 5.0, 9.0)] == [1, 1, 1, 3, 2, -1, -1]

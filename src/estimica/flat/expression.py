@@ -152,7 +152,14 @@ def shared(op: str, operands: tuple[Expression, ...]) -> Expression:
 
 def const(value: float) -> Expression:
     """A number."""
-    return node("const", float(value))
+    number = float(value)
+    key = ("const", (float, number))  # as `node` has it, quickly: tables hold many numbers
+    known = _nodes.get(key)
+    if known is None:
+        known = Expression()
+        known.op, known.args = "const", (number,)
+        _nodes[key] = known
+    return known
 
 
 def name(variable: str) -> Expression:

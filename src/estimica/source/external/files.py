@@ -12,7 +12,7 @@ from estimica.base.files.read import read_bytes
 from estimica.flat import expression as ex
 from estimica.source.evaluate.values import Array, Value, ValueMismatch, Written
 from estimica.source.external.host import Host, Twin, constants, text, whole
-from estimica.source.external.matrix_files import read_matlab
+from estimica.source.external.matrix_files import read_matlab, read_matrix
 from estimica.source.external.resources import file_path
 
 #: a file that a model reads as text is a table or a list; a larger one is a mistake
@@ -108,6 +108,15 @@ def _matrix(host: Host, a: Sequence[Value]) -> Written:
     return Written({2: constants(values)})
 
 
+def _time_span(host: Host, a: Sequence[Value]) -> Written:
+    """file, table, [its first time, one average step after its last]: the weather of a year."""
+    times = read_matrix(file_path(host, text(a[0])), text(a[1]))[:, 0]
+    if len(times) < 2:
+        raise ValueMismatch(f"'{a[1]}' of '{a[0]}' has one row; a stretch of time needs two")
+    step = (times[-1] - times[0]) / (len(times) - 1)
+    return Written({2: constants(np.array([times[0], times[-1] + step]))})
+
+
 def _left_out(what: str, result: Value = None) -> Twin:
     """Something that only leaves a trace outside the model: a note says that it is not done."""
 
@@ -138,6 +147,7 @@ FILE_TWINS: dict[str, Twin] = {
     "ModelicaInternal_readFile": _read_file,
     "ModelicaIO_readMatrixSizes": _matrix_sizes,
     "ModelicaIO_readRealMatrix": _matrix,
+    "getTimeSpan": _time_span,
     "ModelicaInternal_print": _left_out("printing"),
     "ModelicaStreams_closeFile": _left_out("closing a file"),
     "ModelicaInternal_removeFile": _left_out("removing a file"),

@@ -82,6 +82,9 @@ def _numbers_of_text(
     wanted = shape[0] * shape[1]
     if wanted > _MOST_NUMBERS:
         raise ValueMismatch(f"{path}:{at}: a matrix of {shape[0]}×{shape[1]} numbers is too large")
+    quickly = _plain_rows(lines[at : at + shape[0]], shape)
+    if quickly is not None:
+        return quickly
     numbers: list[float] = []
     for number, line in enumerate(lines[at:], at + 1):
         if len(numbers) >= wanted:
@@ -97,6 +100,17 @@ def _numbers_of_text(
             f"{path}: '{name}' should have {shape[0]}×{shape[1]} numbers and has {len(numbers)}"
         )
     return np.array(numbers, dtype=float).reshape(shape)
+
+
+def _plain_rows(lines: list[str], shape: tuple[int, int]) -> Matrix | None:
+    """A row on each line and nothing but numbers, as programs write tables; None for others."""
+    words = [line.split() for line in lines]
+    if any(len(row) != shape[1] for row in words) or any("_" in line for line in lines):
+        return None
+    try:
+        return np.array(words, dtype=float).reshape(shape)
+    except ValueError:
+        return None
 
 
 def _floats(path: Path, line: int, words: Iterable[str]) -> Iterator[float]:

@@ -1,79 +1,26 @@
-"""A table of one variable as an expression: a choice of polynomial pieces between the points.
-
-Smoothness and extrapolation have the meaning (and numbers) of the Modelica Standard Library.
-"""
+"""A table of one variable as an expression: a choice of polynomial pieces between the points."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from itertools import pairwise
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.source.external.host import Host
+from estimica.source.external.tables.long_curve import long_curve
+from estimica.source.external.tables.points import Curve, Events, Extrapolation, Smoothness
 from estimica.source.external.tables.slopes import akima, fritsch_butland, monotone, steffen
 
 #: a table with more places than this at which an event is due makes none of its own: every one
 #: is a relation that the solver watches
 MAX_EVENTS = 60
-#: straight lines through more points than this are kept as one node instead of a choice
+#: straight lines through more points than this are kept as one node instead of a choice, and all
+#: curves through so many numbers as a function
 MAX_LINES = 60
 
 _TWO, _THREE = ex.const(2.0), ex.const(3.0)
-
-
-class Smoothness(IntEnum):
-    """How values between the points are found."""
-
-    LINEAR = 1
-    AKIMA = 2
-    CONSTANT = 3
-    FRITSCH_BUTLAND = 4
-    STEFFEN = 5
-    MODIFIED_AKIMA = 6
-
-
-class Extrapolation(IntEnum):
-    """What holds outside the points."""
-
-    HOLD = 1
-    LAST_TWO_POINTS = 2
-    PERIODIC = 3
-    NONE = 4
-
-
-class Events(IntEnum):
-    """At which points of a curve an event is due."""
-
-    ALWAYS = 1
-    JUMPS = 2
-    NONE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Points (x, y) in the order of x, which are parameters or numbers.
-
-    `slopes` are given for splines whose slopes are known already. The last point of a `closed`
-    curve belongs to the curve, that of others to what lies beyond: their second derivatives differ.
-    """
-
-    xs: tuple[Expression, ...]
-    ys: tuple[Expression, ...]
-    smoothness: Smoothness
-    extrapolation: Extrapolation
-    events: Events = Events.JUMPS
-    slopes: tuple[Expression, ...] | None = None
-    closed: bool = True
-
-    @property
-    def is_spline(self) -> bool:
-        """Whether it has a continuous derivative."""
-        return self.slopes is not None or (
-            len(self.xs) > 2 and self.smoothness not in (Smoothness.LINEAR, Smoothness.CONSTANT)
-        )
 
 
 #: what adds a piece behind the last point of a spline
@@ -103,6 +50,9 @@ def interpolate(host: Host, curve: Curve, u: Expression) -> Expression:
     due = curve.events if not curve.is_spline else Events.NONE
     if curve.extrapolation is Extrapolation.PERIODIC:
         u = wrapped(curve, u)
+    found = _searched(host, curve, u, due) if u.op != "const" else None
+    if found is not None:
+        return found
     if u.op != "const" and _is_long_line(host, curve):
         return _long_line(curve, u)
     pieces = pieces_of(host, curve, u)
@@ -249,6 +199,25 @@ def _ends(
 
 
 # --- many points ---
+
+
+def _searched(host: Host, curve: Curve, u: Expression, due: Events) -> Expression | None:
+    """A long curve of numbers by a search for the piece; None where it is none.
+
+    Nor where a few of its points are due to make events.
+    """
+    long = long_curve(curve) if len(curve.xs) > MAX_LINES else None
+    if long is None:
+        return None
+    at_jumps = len(curve.xs) if curve.smoothness is Smoothness.CONSTANT else long.jumps
+    noisy = {Events.ALWAYS: len(curve.xs), Events.JUMPS: at_jumps, Events.NONE: 0}[due]
+    if 0 < noisy <= MAX_EVENTS:
+        return None
+    if noisy:
+        if ex.names_in(u):
+            host.notes.append(f"a table of {len(curve.xs)} points makes no events at its points")
+        return ex.node("noEvent", long.value(u))
+    return ex.node("smooth", long.value(u), ex.const(1.0 if curve.is_spline else 0.0))
 
 
 def _is_long_line(host: Host, curve: Curve) -> bool:

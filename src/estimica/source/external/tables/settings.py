@@ -11,9 +11,10 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.source.evaluate.values import Array, Handle, Value, ValueMismatch, is_array
 from estimica.source.external.host import Host, constants, numbers, text, whole
-from estimica.source.external.matrix_files import read_matrix
+from estimica.source.external.matrix_files import Matrix, read_matrix
 from estimica.source.external.resources import file_path
-from estimica.source.external.tables.curve import Events, Extrapolation, Smoothness
+from estimica.source.external.tables.long_curve import number_nodes
+from estimica.source.external.tables.points import Events, Extrapolation, Smoothness
 
 _WHY = "it shapes a table"
 
@@ -22,13 +23,29 @@ _WHY = "it shapes a table"
 class Settings:
     """What all tables have."""
 
-    matrix: Array
+    matrix: Array | Matrix  # numbers where it was read from a file
     columns: tuple[int, ...]
     smoothness: Smoothness
     extrapolation: Extrapolation
     start: Expression = ex.ZERO
     shift: Expression = ex.ZERO
     events: Events = Events.ALWAYS
+
+    def at(self, row: int, column: int) -> Expression:
+        """One of the values."""
+        return _expressions(self.matrix[row : row + 1 or None, column])[0]
+
+    def column(self, number: int) -> tuple[Expression, ...]:
+        """The values of a column."""
+        return _expressions(self.matrix[:, number])
+
+    def whole(self) -> Array:
+        """All values."""
+        return constants(self.matrix) if self.matrix.dtype == float else self.matrix
+
+
+def _expressions(values: Array | Matrix) -> tuple[Expression, ...]:
+    return number_nodes(values) if values.dtype == float else tuple(values)
 
 
 def handle(settings: Settings) -> Handle:
@@ -46,7 +63,7 @@ def settings_of(value: Value) -> Settings:
 
 def matrix_of(
     host: Host, file: Value, name: Value, given: Value, delimiter: Value = ",", header: Value = None
-) -> Array:
+) -> Array | Matrix:
     """The matrix of a table: `given`, or read from a file where one is named."""
     wanted, path = text(name), text(file)
     if not _is_given(wanted):
@@ -61,7 +78,7 @@ def matrix_of(
             "put the values into the parameter 'table' or on a file",
         )
     lines = whole(host, header, _WHY) if header is not None else 0
-    return constants(read_matrix(file_path(host, path), wanted, text(delimiter), lines))
+    return read_matrix(file_path(host, path), wanted, text(delimiter), lines)
 
 
 def _is_given(name: str) -> bool:
@@ -69,7 +86,7 @@ def _is_given(name: str) -> bool:
     return bool(name.strip()) and name.strip() != "NoName"
 
 
-def columns_of(host: Host, value: Value, matrix: Array) -> tuple[int, ...]:
+def columns_of(host: Host, value: Value, matrix: Array | Matrix) -> tuple[int, ...]:
     """The columns that are interpolated, counted from 0."""
     found = tuple(int(c) - 1 for c in np.atleast_1d(numbers(host, value, "it selects a column")))
     for column in found:
@@ -88,9 +105,10 @@ def shape_of(
     return rule, Extrapolation(whole(host, extrapolation, _WHY))
 
 
-def check_order(host: Host, places: Array, *, strictly: bool, what: str) -> None:
+def check_order(host: Host, places: Array | Matrix, *, strictly: bool, what: str) -> None:
     """Refuse a table whose abscissae do not rise."""
-    values = [host.parameters.peek(x) for x in places]
+    plain = places.dtype == float
+    values = places.tolist() if plain else [host.parameters.peek(x) for x in places]
     for k, (a, b) in enumerate(pairwise(values)):
         if a is not None and b is not None and (b < a or (strictly and b == a)):
             rise = "strictly increasing" if strictly else "increasing"

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
+from estimica.flat.vectorised import ArrayProgram
+
+Vector = NDArray[np.float64]
 
 _HALF, _TWO, _THREE = ex.const(0.5), ex.const(2.0), ex.const(3.0)
+_FOUR = tuple(ex.name(f"${k}") for k in range(4))
 
 
 def akima(secants: Sequence[Expression], *, modified: bool) -> list[Expression]:
@@ -71,3 +78,33 @@ def steffen(d0: Expression, d1: Expression, w0: Expression, w1: Expression) -> E
     limited = ex.conditional(ex.relation("gt", d0, ex.ZERO), limit, ex.neg(limit))
     steep = ex.relation("gt", ex.call("abs", parabola), limit)
     return ex.conditional(steep, limited, parabola)
+
+
+# --- the same for columns of numbers, which may be long ---
+
+
+def akima_numbers(secants: Vector, *, modified: bool) -> Vector:
+    """`akima` of numbers."""
+    first, last = secants[:2], secants[-2:]
+    before = [3.0 * first[0] - 2.0 * first[1], 2.0 * first[0] - first[1]]
+    behind = [2.0 * last[1] - last[0], 3.0 * last[1] - 2.0 * last[0]]
+    d = np.concatenate([before, secants, behind])
+    mean = _akima_mean(*_FOUR, modified=modified)
+    return _applied(mean, [d[k : len(d) - 3 + k] for k in range(4)])
+
+
+def monotone_numbers(
+    secants: Vector,
+    widths: Vector,
+    rule: Callable[[Expression, Expression, Expression, Expression], Expression],
+) -> Vector:
+    """`monotone` of numbers."""
+    d0, d1, w0, w1 = secants[:-1], secants[1:], widths[:-1], widths[1:]
+    inner = np.where(d0 * d1 > 0.0, _applied(rule(*_FOUR), [d0, d1, w0, w1]), 0.0)
+    return np.concatenate([secants[:1], inner, secants[-1:]])
+
+
+def _applied(rule: Expression, columns: Sequence[Vector]) -> Vector:
+    result = np.empty((1, len(columns[0])))
+    ArrayProgram([rule], _FOUR, [True] * len(_FOUR)).run(list(columns), result)
+    return result.ravel()

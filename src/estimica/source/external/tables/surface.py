@@ -12,13 +12,8 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.source.evaluate.values import Array
 from estimica.source.external.host import Host
-from estimica.source.external.tables.curve import (
-    Curve,
-    Extrapolation,
-    Smoothness,
-    as_helpers,
-    interpolate,
-)
+from estimica.source.external.tables.curve import as_helpers, interpolate
+from estimica.source.external.tables.points import Curve, Extrapolation, Smoothness
 
 _HALF, _TWO, _THREE = ex.const(0.5), ex.const(2.0), ex.const(3.0)
 

@@ -14,17 +14,9 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.source.evaluate.values import Value
 from estimica.source.external.host import Host
-from estimica.source.external.tables.curve import (
-    MAX_EVENTS,
-    Curve,
-    Events,
-    Extrapolation,
-    Pieces,
-    Smoothness,
-    choice,
-    interpolate,
-    pieces_of,
-)
+from estimica.source.external.tables.curve import MAX_EVENTS, Pieces, choice, interpolate, pieces_of
+from estimica.source.external.tables.long_curve import LongLines, long_curve, long_steps
+from estimica.source.external.tables.points import Curve, Events, Extrapolation, Smoothness
 from estimica.source.external.tables.settings import Settings
 
 #: what the library takes for never
@@ -69,8 +61,13 @@ def next_time_event(host: Host, settings: Settings, time: Expression) -> Express
         pieces = Pieces(list(places), list(places[:-1]), [])
     else:
         pieces = Pieces([*places, ex.const(NEVER)], list(places), [])
-    sides = [lambda cut: ex.relation("lt", within, cut)] * len(pieces.cuts)
-    after = ex.add(choice(pieces, sides), offset)
+    steps = long_steps(pieces.parts, pieces.cuts)
+    if steps is not None:
+        following = steps.value(within)
+    else:
+        sides = [lambda cut: ex.relation("lt", within, cut)] * len(pieces.cuts)
+        following = choice(pieces, sides)
+    after = ex.add(following, offset)
     early = ex.relation("lt", host.in_time(time), settings.start)
     return ex.node("noEvent", ex.conditional(early, settings.start, after))
 
@@ -87,9 +84,13 @@ def _is_long(settings: Settings) -> bool:
 
 def _places(host: Host, settings: Settings) -> Sequence[Expression]:
     """The points in time, each once."""
-    xs = settings.matrix[:, 0]
+    xs = settings.column(0)
     kept = [xs[0]]
     for x in xs[1:]:
+        if x.op == kept[-1].op == "const":  # quickly: a table may have many
+            if x.value > kept[-1].value:
+                kept.append(x)
+            continue
         width = host.parameters.peek(ex.sub(x, kept[-1]))
         if width is None or width > 0.0:
             kept.append(x)
@@ -108,6 +109,10 @@ def _held(
         periods = ex.sub(ex.div(ex.sub(end, first), span), ex.const(_NEAR))
         base = ex.mul(span, ex.sub(ex.node("noEvent", ex.call("ceil", periods)), ex.ONE))
         shifted, end = ex.sub(shifted, base), ex.sub(end, base)
+    long = long_curve(curve)
+    if isinstance(long, LongLines):
+        first_place, last_place = curve.xs[0].value, curve.xs[-1].value
+        return long.ending(last_place + (last_place - first_place)).value_of(shifted, end)
     pieces = pieces_of(host, curve, shifted)
     # between two points, so that no rounding of the event's instant takes the wrong piece
     after = [*pieces.cuts[1:], ex.add(last, ex.sub(last, first))]

@@ -10,13 +10,8 @@ from estimica.flat.calculus import partial
 from estimica.flat.expression import Expression
 from estimica.source.evaluate.values import Value, ValueMismatch, Written, make_array
 from estimica.source.external.host import Host, Twin, scalar, whole
-from estimica.source.external.tables.curve import (
-    Curve,
-    Events,
-    Extrapolation,
-    Smoothness,
-    interpolate,
-)
+from estimica.source.external.tables.curve import interpolate
+from estimica.source.external.tables.points import Curve, Events, Extrapolation, Smoothness
 from estimica.source.external.tables.settings import (
     Settings,
     check_order,
@@ -98,10 +93,8 @@ def _curve(host: Host, table: Value, column: Value) -> Curve:
     position = whole(host, column, "it selects a column of a table") - 1
     if not 0 <= position < len(settings.columns):
         raise ValueMismatch(f"a table with {len(settings.columns)} outputs has no {position + 1}")
-    ys = settings.matrix[:, settings.columns[position]]
-    return Curve(
-        tuple(settings.matrix[:, 0]), tuple(ys), settings.smoothness, settings.extrapolation
-    )
+    xs, ys = settings.column(0), settings.column(settings.columns[position])
+    return Curve(xs, ys, settings.smoothness, settings.extrapolation)
 
 
 def _curve_value(host: Host, a: Sequence[Value]) -> Value:
@@ -131,8 +124,7 @@ def _unchecked(curve: Curve) -> Curve:
 
 def _end(row: int) -> Twin:
     def find(host: Host, a: Sequence[Value]) -> Value:
-        value: Value = settings_of(a[0]).matrix[row, 0]
-        return value
+        return settings_of(a[0]).at(row, 0)
 
     return find
 
@@ -174,7 +166,7 @@ def _next_time_event(host: Host, a: Sequence[Value]) -> Value:
 
 def _surface(table: Value, *, checked: bool = True) -> Surface:
     settings = settings_of(table)
-    matrix, beyond = settings.matrix, settings.extrapolation
+    matrix, beyond = settings.whole(), settings.extrapolation
     if not checked and beyond is Extrapolation.NONE:
         beyond = Extrapolation.LAST_TWO_POINTS
     xs, ys = tuple(matrix[1:, 0]), tuple(matrix[0, 1:])
@@ -203,8 +195,8 @@ def _corner(row: int, column: int) -> Twin:
     """The first or last places of both variables, written to the second argument."""
 
     def find(host: Host, a: Sequence[Value]) -> Written:
-        matrix = settings_of(a[0]).matrix
-        return Written({1: make_array([matrix[row, 0], matrix[0, column]])})
+        settings = settings_of(a[0])
+        return Written({1: make_array([settings.at(row, 0), settings.at(0, column)])})
 
     return find
 
