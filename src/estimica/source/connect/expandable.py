@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from estimica.base.errors import SourceError
 from estimica.source.connect.ends import End
 from estimica.source.instance.classes import Class
 from estimica.source.instance.components import Component
@@ -36,11 +37,16 @@ class Joined:
     names: Ends
 
     def ends(self) -> tuple[list[End] | None, list[End] | None]:
-        """Both sides."""
-        return (
-            self.names.ends(self.node.left, self.scope, self.frame),
-            self.names.ends(self.node.right, self.scope, self.frame),
-        )
+        """Both sides; of one that does not exist the other need not make sense either."""
+        try:
+            left = self.names.ends(self.node.left, self.scope, self.frame)
+        except SourceError:
+            if self.names.ends(self.node.right, self.scope, self.frame) is None:
+                return None, None
+            raise
+        if left is None:
+            return None, None
+        return left, self.names.ends(self.node.right, self.scope, self.frame)
 
     def missing(self, reference: tree.Reference) -> Missing | None:
         """The member of an expandable connector that a side lacks; None where all is there."""

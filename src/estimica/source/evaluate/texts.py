@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Kind
 from estimica.source.evaluate.names import ScalarType
@@ -29,15 +30,34 @@ def as_text(value: Value, type: ScalarType | None = None) -> str:
 
 def joined(a: str, b: str) -> str:
     """Both, one after the other."""
-    runtime = isinstance(a, RuntimeText) or isinstance(b, RuntimeText)
-    return RuntimeText(str(a) + str(b)) if runtime else a + b
+    if not isinstance(a, RuntimeText) and not isinstance(b, RuntimeText):
+        return a + b
+    first, second = (x.parts if isinstance(x, RuntimeText) else (x,) for x in (a, b))
+    return RuntimeText(str(a) + str(b), (*first, *second) if first and second else ())
+
+
+def settled(text: str, number: Callable[[Expression], float | None]) -> str:
+    """A text with the numbers that its parts have now, where they have some."""
+    if not isinstance(text, RuntimeText) or not text.parts:
+        return text
+    written: list[str] = []
+    for part in text.parts:
+        if isinstance(part, str):
+            written.append(part)
+            continue
+        found = number(part[0])
+        if found is None:
+            return text
+        written.append(part[1](found))
+    return "".join(written)
 
 
 def formatted(value: Expression, type: ScalarType | None, options: Mapping[str, Value]) -> str:
     """String(value, options) with the options `format`, `significantDigits`, `minimumLength`,
     `leftJustified`; of what is known in the run only, the name in braces."""
     if value.op != "const":
-        return RuntimeText("{" + (value.target if value.op == "name" else "…") + "}")
+        shown = "{" + (value.target if value.op == "name" else "…") + "}"
+        return RuntimeText(shown, ((value, lambda n: formatted(ex.const(n), type, options)),))
     if "format" in options:
         return _by_format(value.value, options["format"])
     text = _plain(value.value, type, _whole(options, "significantDigits", _DIGITS))

@@ -37,9 +37,21 @@ class Record(dict[str, "Value"]):
 
 
 class RuntimeText(str):
-    """A text with a part that only the run knows: to be shown, never to be compared."""
+    """A text with a part that only the run knows: to be shown, never to be compared.
 
-    __slots__ = ()
+    `parts` make it up: texts, and expressions with what writes their number; none where a part
+    cannot be written even so.
+    """
+
+    parts: tuple[str | tuple[Expression, Callable[[float], str]], ...]
+
+    def __new__(
+        cls, text: str, parts: tuple[str | tuple[Expression, Callable[[float], str]], ...] = ()
+    ) -> RuntimeText:
+        """The text as it is shown, and its parts."""
+        made = super().__new__(cls, text)
+        made.parts = parts
+        return made
 
 
 @dataclass(frozen=True, slots=True, eq=False)

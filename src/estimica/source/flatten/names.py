@@ -17,6 +17,7 @@ from estimica.flat.system import Kind, Variability
 from estimica.source.connect.ends import End
 from estimica.source.evaluate.names import Function, ScalarType
 from estimica.source.evaluate.subscripts import Index, select
+from estimica.source.evaluate.texts import settled
 from estimica.source.evaluate.values import (
     Frame,
     FunctionValue,
@@ -473,10 +474,20 @@ class ModelNames:
         return value if known else None
 
     def _text(self, component: Component) -> Value:
-        settled = component.variability in ("parameter", "constant")
-        value = self.bound(component) if settled else None  # one that changes is left out
+        held = component.variability in ("parameter", "constant")
+        value = self.bound(component) if held else None  # one that changes is left out
         if value is None:
             return broadcast("", component.dims) if component.dims else ""
+
+        def number(e: Expression) -> float | None:
+            return self.evaluator.parameters.number(e, f"it is part of the text '{component.path}'")
+
+        if isinstance(value, str):
+            return settled(value, number)
+        if is_array(value):
+            value = value.copy()
+            for k, item in enumerate(value.flat):
+                value.flat[k] = settled(item, number) if isinstance(item, str) else item
         return value
 
     # --- values --------------------------------------------------------------------------------
