@@ -36,6 +36,26 @@ end M;
     assert last(text, "fields.y", "whole.y", "both.y") == [2005, 203, 207]
 
 
+def test_what_does_not_exist_takes_a_connection_with_it_whose_other_end_makes_no_sense():
+    text = """
+model M
+  connector In = input Real; connector Out = output Real;
+  model Sum parameter Integer n = 1; In u[n]; Out y = sum(u); end Sum;
+  model Source parameter Real k = 1; Out y = k; end Source;
+  model Both
+    parameter Boolean second = false;
+    Sum total(n = if second then 2 else 1);
+    Source one; Source two(k = 5) if second;
+  equation
+    connect(one.y, total.u[1]);
+    connect(total.u[2], two.y);
+  end Both;
+  Both few; Both many(second = true);
+end M;
+"""
+    assert last(text, "few.total.y", "many.total.y") == [1, 6]
+
+
 def test_a_start_value_from_far_outside():
     text = """
 model M
@@ -452,3 +472,52 @@ algorithm
 end M;
 """
     assert last(text, "r.a", "r.b", "z", "y[1]", "y[2]") == [0, 2, 0, 3, 5]
+
+
+def test_before_the_start_a_logical_may_have_been_what_another_is():
+    text = """
+model M
+  block Hold
+    parameter Real duration = 0.25; Boolean u; Boolean y; discrete Real entry;
+  initial equation
+    pre(entry) = time - 10; pre(y) = u;
+  equation
+    when time >= pre(entry) + duration and u <> pre(y) then
+      entry = time; y = u;
+    end when;
+  end Hold;
+  Hold a(u = time < 0.45); Hold b(u = time > 0.45);
+end M;
+"""
+    found = run(text, "a.y", "b.y")
+    np.testing.assert_array_equal(found.value("a.y"), TIMES < 0.45)
+    np.testing.assert_array_equal(found.value("b.y"), TIMES > 0.45)
+
+
+def test_what_a_constant_was_before_the_start_is_no_condition():
+    text = """
+model M
+  Boolean c = true; Boolean q = p; parameter Boolean p = true; Real x; Boolean e(start = false);
+  parameter Real first(fixed = false);
+initial equation
+  pre(c) = false; pre(q) = false; first = time + 3;
+equation
+  x = first + time;
+  when c and q then e = true; end when;
+end M;
+"""
+    found = run(text, "x", "e")
+    np.testing.assert_allclose(found.value("x"), 3 + TIMES)
+    np.testing.assert_array_equal(found.value("e"), 0.0)  # no edge: it was never anything else
+
+
+def test_a_text_of_parameters_is_known_where_it_names_something():
+    text = """
+model M
+  parameter Real p[2] = {0.1, 0.25}; parameter Integer n = 3;
+  parameter String names[2] = {"q@" + String(x, format = ".2f") for x in p};
+  parameter String one = "n" + String(n);
+  Real y = if names[2] == "q@0.25" and one == "n3" then 1 else 0;
+end M;
+"""
+    assert last(text, "y") == [1]

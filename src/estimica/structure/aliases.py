@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from estimica.base.errors import StructureError
@@ -231,7 +231,11 @@ class _Remover:
         def new(e: Expression) -> Expression:
             return ex.rewrite([e], leaf, memo)[0]
 
-        initial = [replace(e, lhs=new(e.lhs), rhs=new(e.rhs)) for e in draft.initial_equations]
+        initial = [
+            replace(e, lhs=new(e.lhs), rhs=new(e.rhs))
+            for e in draft.initial_equations
+            if not any(self._never_changes(side, known) for side in (e.lhs, e.rhs))
+        ]
         kept = tuple(n for n in draft.unknowns if n not in self.removed)
         return replace(
             draft,
@@ -246,6 +250,15 @@ class _Remover:
             aliases=dict(self.removed),
             notes=draft.notes + tuple(self.notes),
             redundant=tuple(self.redundant),
+        )
+
+    def _never_changes(self, e: Expression, known: Mapping[str, Expression]) -> bool:
+        """Whether this is what a constant was before the start: then nothing asks for it."""
+        value = known.get(e.target) if e.op == "pre" else None
+        if value is None:
+            return False
+        return all(n in self.parameters for n in ex.names_in(value)) and not any(
+            x.op == "time" for x in ex.walk(value)
         )
 
     def _when(self, when: When, new: Callable[[Expression], Expression]) -> When:

@@ -58,7 +58,7 @@ def extract_events(draft: WorkingSystem) -> EventSystem:
     given = {a.unknown for a in by_when}
     open_logicals = [n for n in draft.unknowns if n in roles.logicals and n not in given]
     logicals = [*solve_logic(draft, logical, open_logicals), *by_when]
-    starts, initial, at_start = _starts(draft, roles, writer)
+    starts, initial, at_start, before = _starts(draft, roles, writer)
     logicals = [_from_start(a, at_start) for a in logicals]
     assertions = tuple(
         replace(a, condition=writer.settled(writer.silent(a.condition, a.origin)))
@@ -73,8 +73,12 @@ def extract_events(draft: WorkingSystem) -> EventSystem:
         equations=tuple(continuous),
         unknowns=tuple(n for n in draft.unknowns if n in roles.continuous),
         relations=tuple(writer.relations.found),
-        logical_equations=order_assignments([*logicals, *hidden.logicals.values()]),
-        memory_equations=order_assignments([*memories, *hidden.memories.values()]),
+        logical_equations=order_assignments(
+            _with_first_pre([*logicals, *hidden.logicals.values()], before)
+        ),
+        memory_equations=order_assignments(
+            _with_first_pre([*memories, *hidden.memories.values()], before)
+        ),
         reinits=clauses.reinits,
         delays=tuple(hidden.delays.values()),
         initial_equations=tuple(initial),
@@ -132,9 +136,13 @@ def _check_targets(
 
 def _starts(
     draft: WorkingSystem, roles: VariableRoles, writer: EventWriter
-) -> tuple[dict[str, Expression], list[Equation], dict[str, Expression]]:
-    """Start values, initial equations that are left, and logicals that the initial event sets."""
+) -> tuple[dict[str, Expression], list[Equation], dict[str, Expression], dict[str, Expression]]:
+    """Start values, initial equations that are left, and logicals that the initial event sets.
+
+    Last, what logicals are before that event, where this depends on others.
+    """
     starts, left, at_start = dict(draft.starts), list[Equation](), dict[str, Expression]()
+    before: dict[str, Expression] = {}
     parameters = set(draft.parameters.order)
     targets = [_initial_target(e, roles) for e in draft.initial_equations]
     values = {t[0].target: t[1] for t in targets if t and t[0].op == "name" and ex.is_const(t[1])}
@@ -160,12 +168,8 @@ def _starts(
         elif leaf.target in roles.memories:  # what it holds before the first event
             left.append(replace(e, lhs=ex.name(leaf.target), rhs=writer.settled(value)))
         else:
-            raise StructureError(
-                "E408",
-                f"{e.origin}: the first previous value of '{leaf.target}' must be constant; "
-                "give it as a start value",
-            )
-    return starts, left, at_start
+            before[leaf.target] = value
+    return starts, left, at_start, before
 
 
 def _is_among(leaf: Expression, names: set[str]) -> bool:
@@ -175,6 +179,21 @@ def _is_among(leaf: Expression, names: set[str]) -> bool:
 def _from_start(a: Assignment, at_start: dict[str, Expression]) -> Assignment:
     first = at_start.get(a.unknown)
     return a if first is None else replace(a, value=ex.conditional(ex.INITIAL, first, a.value))
+
+
+def _with_first_pre(
+    assignments: list[Assignment], before: Mapping[str, Expression]
+) -> list[Assignment]:
+    """At the initial event pre(…) is what an initial equation says."""
+    if not before:
+        return assignments
+
+    def leaf(e: Expression) -> Expression:
+        value = before.get(e.target) if e.op == "pre" else None
+        return e if value is None else ex.conditional(ex.INITIAL, value, e)
+
+    memo: dict[Expression, Expression] = {}
+    return [replace(a, value=ex.rewrite([a.value], leaf, memo)[0]) for a in assignments]
 
 
 def _initial_target(e: Equation, roles: VariableRoles) -> tuple[Expression, Expression] | None:
