@@ -76,4 +76,4 @@ def _parts(folder: Path, rest: str) -> list[str]:
 
 
 def _library(folder: Path) -> Path:
-    return folder.resolve().parents[_DEPTH - 1]
+    return folder.resolve().joinpath(*[".."] * _DEPTH).resolve()
