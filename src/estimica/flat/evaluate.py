@@ -130,6 +130,8 @@ def _previous(e: Expression, point: EvaluationPoint) -> float:
 
 
 def _sample(start: float, interval: float, time: float) -> float:
+    if not interval > 0.0:
+        return math.nan
     if time < start:
         return 0.0
     periods = (time - start) / interval

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Equation, Origin
+from estimica.flat.system import Equation, Kind, Origin
 from estimica.source.connect.ends import End, Joint, is_outside, scalars_of
-from estimica.source.instance.classes import Class
+from estimica.source.instance.classes import Class, Leaf
 from estimica.source.instance.components import Component
 from estimica.source.instance.place import error_at
 from estimica.source.syntax import tree
@@ -74,6 +74,8 @@ class ConnectionSets:
     counts: dict[Component, int] = field(default_factory=dict)
     #: pairs of records with an equalityConstraint, with their connection
     breakable: list[tuple[Component, Component, Connection]] = field(default_factory=list)
+    #: parameters and constants of connected connectors, which must be equal
+    settled: list[tuple[Component, Component, Connection]] = field(default_factory=list)
 
     def add(self, connection: Connection) -> None:
         """Join the two connectors of a connect equation, member by member."""
@@ -103,13 +105,19 @@ class ConnectionSets:
         self, a: Component, b: Component, sides: tuple[bool, bool], connection: Connection
     ) -> None:
         """Join the members of two connectors or records."""
+        partial = a.class_.is_expandable or b.class_.is_expandable
+        for child in b.class_.components():
+            if not partial and not isinstance(a.class_.find(child.name), Component):
+                raise _mismatch(connection, End(b), End(a), child.name)
         for child in a.class_.components():
             other = b.class_.find(child.name)
             if not isinstance(other, Component):
-                if a.class_.is_expandable or b.class_.is_expandable:
+                if partial:
                     continue
                 raise _mismatch(connection, End(a), End(b), child.name)
             if child.variability in ("parameter", "constant"):
+                if other.variability in ("parameter", "constant"):
+                    self.settled.append((child, other, connection))
                 continue
             child, other = child.actual(), other.actual()
             if not (child.present and other.present):
@@ -133,7 +141,7 @@ class ConnectionSets:
                 self._join_scalars(x, y, sides, connection)
             return
         kind = left.component.connection
-        if kind != right.component.connection:
+        if kind != right.component.connection or not _same_kind(left, right):
             raise _mismatch(connection, left, right)
         for end in (left, right):
             self.origins.setdefault(end, connection.origin)
@@ -189,6 +197,15 @@ def flow_equations(sets: ConnectionSets, flows: Iterable[End]) -> list[Equation]
             origin = Origin(f"{end.name} = 0", "", "unconnected flow")
             equations.append(Equation(ex.name(end.name), ex.ZERO, origin))
     return equations
+
+
+def _same_kind(left: End, right: End) -> bool:
+    a, b = left.component.leaf, right.component.leaf
+    return a is not None and b is not None and a.kind is b.kind and _literals(a) == _literals(b)
+
+
+def _literals(leaf: Leaf) -> tuple[str, ...]:
+    return leaf.type.literals if leaf.kind is Kind.ENUMERATION else ()
 
 
 def _mismatch(connection: Connection, left: End, right: End, lacking: str = "") -> Exception:

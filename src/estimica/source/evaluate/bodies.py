@@ -213,7 +213,7 @@ def declared(evaluator: Evaluator, parameter: Parameter, scope: Scope, local: Fr
         value = evaluator.one(expression, written_in, seen)
         return broadcast(value, shape) if shape else value
     if shape is None:
-        return None
+        return _growing(evaluator, parameter, local)
     value = None
     if parameter.fields is not None:
         record: Frame = {}
@@ -222,6 +222,15 @@ def declared(evaluator: Evaluator, parameter: Parameter, scope: Scope, local: Fr
             record[field.name] = _if_known(evaluator, field, scope, known)
         value = Record(record, parameter.type)
     return full(shape, value) if shape else value
+
+
+def _growing(evaluator: Evaluator, parameter: Parameter, local: Frame) -> Value:
+    """An array without a size: it has no elements until it is assigned."""
+    sizes = [
+        0.0 if isinstance(d.expression, tree.Colon) else _dimension(evaluator, d, local)
+        for d in parameter.dimensions
+    ]
+    return full(sizes_of(*sizes), None)
 
 
 def _if_known(evaluator: Evaluator, parameter: Parameter, scope: Scope, known: Frame) -> Value:

@@ -197,6 +197,8 @@ def _sample(evaluator: Evaluator, call: tree.Call, scope: Scope, frame: Frame) -
     start, interval = (
         evaluator.scalar(n, scope, frame) for n in _ordered(call, "start", "interval")
     )
+    if interval.op == "const" and not interval.value > 0.0:
+        raise ValueMismatch(f"sample() with the interval {interval.value:g}; it must be positive")
     return ex.node("sample", start, interval)
 
 

@@ -17,7 +17,7 @@ from estimica.source.evaluate.array_functions import joined_rows
 from estimica.source.evaluate.names import Function, Names, ScalarType, Scope
 from estimica.source.evaluate.operators import SCALAR, binary, choose, kind_text, unary
 from estimica.source.evaluate.parameters import ParameterValues
-from estimica.source.evaluate.scalar_types import type_of
+from estimica.source.evaluate.scalar_types import require_one_kind, require_truth, type_of
 from estimica.source.evaluate.subscripts import Index, IndexBounds, position, select
 from estimica.source.evaluate.values import (
     Array,
@@ -91,6 +91,8 @@ class Evaluator:
         self.known_calls: dict[object, Value] = {}
         self.prepared: dict[Function, bodies.Prepared] = {}
         self.mentioned: dict[tree.Expression, set[str]] = {}
+        #: expressions whose types were looked at
+        self.typed_nodes: set[tree.Expression] = set()
         #: how often something was asserted that is not certain
         self.checks = 0
         #: when calls happen
@@ -146,6 +148,7 @@ class Evaluator:
 
     def truth(self, node: tree.Expression, scope: Scope, frame: Frame) -> Expression:
         """A condition, with what Boolean and Integer parameters decide put in."""
+        require_truth(self, node, scope, frame)
         condition = self.scalar(node, scope, frame)
         if condition.op == "const":
             return condition
@@ -212,6 +215,30 @@ class Evaluator:
     ) -> ScalarType | None:
         """The type of an expression with this value, where that is known."""
         return type_of(self, node, value, scope, frame)
+
+    def require_one_kind(
+        self,
+        nodes: Sequence[tree.Expression],
+        scope: Scope,
+        frame: Frame,
+        expected: ScalarType | None = None,
+    ) -> None:
+        """ValueMismatch unless all `nodes` can take each other's place, and that of `expected`."""
+        require_one_kind(self, nodes, scope, frame, expected)
+
+    def is_model_variable(self, name: str) -> bool:
+        """Whether a local name of an algorithm means a variable of the model."""
+        return name in self._variables
+
+    def counts_truths(
+        self, reference: tree.Reference, position: int, scope: Scope, frame: Frame
+    ) -> bool:
+        """Whether a dimension of an array is over Boolean: its subscripts are false and true."""
+        first = reference.parts[0].name
+        if first in frame and not self.is_model_variable(first):
+            return False
+        ask = getattr(self.names, "counts_truths", None)  # a model need not answer it
+        return bool(ask is not None and ask(reference, position, scope))
 
     def call(
         self,

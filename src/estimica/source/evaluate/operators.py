@@ -60,6 +60,8 @@ def binary(op: str, a: Value, b: Value, overload: Overload) -> Value:
         return matrix_product(a, b, overload)
     if op == "^" and is_array(a):
         return _matrix_power(a, b, overload)
+    if op in ("/", "^") and is_array(b):
+        raise ValueMismatch(f"{op} with an array on its right; .{op} takes element by element")
     plain = op.lstrip(".")
     return over_arrays(lambda x, y: _single(plain, x, y, overload), a, b)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.flat import expression as ex
+from estimica.flat.system import Kind
 from estimica.source.evaluate import array_functions as arrays
 from estimica.source.evaluate.names import ScalarType, Scope
 from estimica.source.evaluate.references import subscripted_by
@@ -42,11 +43,19 @@ def iterator_values(
 
 
 def iterator_type(
-    evaluator: Evaluator, iterator: tree.Iterator, values: Array, scope: Scope, frame: Frame
+    evaluator: Evaluator,
+    iterator: tree.Iterator,
+    body: Iterable[tree.Expression | tree.Equation],
+    values: Array,
+    scope: Scope,
+    frame: Frame,
 ) -> ScalarType | None:
     """The type of an iterator, where that is known."""
-    if iterator.range is None or not values.size:
+    if not values.size:
         return None
+    if iterator.range is None:
+        boolean = ex.is_const(values.flat[0], 0.0)  # others are counted from 1
+        return ScalarType(Kind.BOOLEAN if boolean else Kind.INTEGER)
     return evaluator.type_of(iterator.range, values.flat[0], scope, frame)
 
 
@@ -61,7 +70,8 @@ def _inferred(
         value = evaluator.one(reference, scope, frame)
         if not is_array(value) or position >= value.ndim:
             raise ValueMismatch(f"'{name}' is a subscript of '{reference.text}', which is no array")
-        return make_array([ex.const(k + 1) for k in range(value.shape[position])])
+        begin = 0 if evaluator.counts_truths(reference, position, scope, frame) else 1
+        return make_array([ex.const(begin + k) for k in range(value.shape[position])])
     raise ValueMismatch(
         f"the iterator '{name}' has no range and is no subscript of an array; give it a range"
     )
@@ -78,7 +88,7 @@ def array_of(
     *inner, last = iterators
     elements: list[Value] = []
     values = iterator_values(evaluator, last, [body], scope, frame)
-    known = iterator_type(evaluator, last, values, scope, frame)
+    known = iterator_type(evaluator, last, [body], values, scope, frame)
     with evaluator.typed({last.name: known}):
         for value in values:
             local = {**frame, last.name: value}
@@ -125,7 +135,7 @@ def _each(
         return
     first, *rest = iterators
     values = iterator_values(evaluator, first, [body], scope, frame)
-    known = iterator_type(evaluator, first, values, scope, frame)
+    known = iterator_type(evaluator, first, [body], values, scope, frame)
     for value in values:
         with evaluator.typed({first.name: known}):
             found = list(_each(evaluator, body, rest, scope, {**frame, first.name: value}))

@@ -1,14 +1,20 @@
-"""Types of scalar expressions, where a value alone does not tell them: 1 and true are both 1."""
+"""Types of scalar expressions, where a value alone does not tell them: 1 and true are both 1.
+
+Numbers, truth values, texts and the values of one enumeration cannot take each other's place. That
+is looked at once for every expression of the text (`require_one_kind`, `require_truth`); what is
+not known here (records, functions, clocks) is left to the values.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Kind
-from estimica.source.evaluate.names import ScalarType, Scope
-from estimica.source.evaluate.values import Frame, Value
+from estimica.source.evaluate.names import Parameter, ScalarType, Scope
+from estimica.source.evaluate.values import Frame, FunctionValue, Value, ValueMismatch
 from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
@@ -25,16 +31,41 @@ _OPERATIONS = {
     **dict.fromkeys(["integer"], _INTEGER),
     **dict.fromkeys(["div", "time", "der", *(ex.ELEMENTARY - {"abs"})], _REAL),
 }
-_OPERATORS = {
-    **dict.fromkeys(["<", "<=", ">", ">=", "==", "<>", "and", "or", "not"], _BOOLEAN),
-    **dict.fromkeys(["/", "./", "^", ".^"], _REAL),
-}
+_RELATIONS = frozenset(["<", "<=", ">", ">=", "==", "<>"])
 _FUNCTIONS = {
-    **dict.fromkeys(["edge", "change", "initial", "terminal", "sample"], _BOOLEAN),
-    **dict.fromkeys(["Integer", "integer", "size", "ndims", "cardinality"], _INTEGER),
-    **dict.fromkeys(["floor", "ceil", "sqrt", "sin", "cos", "exp", "log", "der"], _REAL),
+    **dict.fromkeys(["edge", "change", "initial", "terminal"], _BOOLEAN),
+    **dict.fromkeys(["Integer", "integer", "size", "ndims", "cardinality", "sign"], _INTEGER),
+    **dict.fromkeys(["floor", "ceil", "der", *(ex.ELEMENTARY - {"abs"})], _REAL),
+    "String": _TEXT,
 }
-_OF_FIRST = frozenset(["pre", "noEvent", "min", "max", "sum", "product", "abs", "div", "mod"])
+#: functions whose value has the type of all their arguments
+_LIKE_ALL = frozenset(["min", "max", "sum", "product", "abs", "div", "mod", "rem", "homotopy"])
+#: functions whose value has the type of one of their arguments, by its place
+_LIKE_ONE = {"pre": 0, "noEvent": 0, "previous": 0, "hold": 0, "delay": 0, "smooth": 1}
+#: functions of numbers
+_OF_NUMBERS = frozenset(["floor", "ceil", "sign", "abs", "div", "mod", "rem", *ex.ELEMENTARY])
+
+
+def require_one_kind(
+    evaluator: Evaluator,
+    nodes: Sequence[tree.Expression],
+    scope: Scope,
+    frame: Frame,
+    expected: ScalarType | None = None,
+) -> None:
+    """ValueMismatch unless all `nodes` can take each other's place, and that of `expected`."""
+    new = [n for n in nodes if n not in evaluator.typed_nodes]
+    if not new:
+        return
+    evaluator.typed_nodes.update(new)
+    _common([expected, *(_of_node(evaluator, n, scope, frame) for n in nodes)])
+
+
+def require_truth(evaluator: Evaluator, node: tree.Expression, scope: Scope, frame: Frame) -> None:
+    """ValueMismatch unless `node` is a condition."""
+    if node not in evaluator.typed_nodes:
+        evaluator.typed_nodes.add(node)
+        _truth(_of_node(evaluator, node, scope, frame))
 
 
 def type_of(
@@ -62,9 +93,10 @@ def _of_expression(evaluator: Evaluator, value: Expression) -> ScalarType | None
 def _of_node(
     evaluator: Evaluator, node: tree.Expression, scope: Scope, frame: Frame
 ) -> ScalarType | None:
-    def below(*nodes: tree.Expression) -> ScalarType | None:
-        found = [_of_node(evaluator, n, scope, frame) for n in nodes]
-        return _REAL if _REAL in found else found[0] if found else None
+    """The type of `node`, None where it is not known; ValueMismatch where its parts do not fit."""
+
+    def below(*nodes: tree.Expression) -> list[ScalarType | None]:
+        return [_of_node(evaluator, n, scope, frame) for n in nodes]
 
     match node:
         case tree.Number():
@@ -78,27 +110,97 @@ def _of_node(
         case tree.Reference():
             return _of_reference(evaluator, node, scope, frame)
         case tree.Binary():
-            return _OPERATORS.get(node.op) or below(node.left, node.right)
+            return _of_binary(evaluator, node, scope, frame)
         case tree.Unary():
-            return _OPERATORS.get(node.op) or below(node.operand)
+            (operand,) = below(node.operand)
+            if node.op == "not":
+                _truth(operand)
+                return _BOOLEAN
+            return _number(node.op, operand)
         case tree.IfExpression():
-            return below(node.branches[0][1], node.otherwise)
+            for condition, _ in node.branches:
+                _truth(*below(condition))
+            return _common(below(*(branch for _, branch in node.branches), node.otherwise))
         case tree.Range():
-            return below(node.first, *([node.step] if node.step else []), node.last)
+            return _common(below(node.first, *([node.step] if node.step else []), node.last))
         case tree.ArrayOf():
-            return below(*node.elements)
+            return None if node.iterators else _common(below(*node.elements))
+        case tree.Matrix():
+            return _common(below(*(e for row in node.rows for e in row)))
         case tree.Indexed():
-            return below(node.base)
+            return below(node.base)[0]
         case tree.Call():
             return _of_call(evaluator, node, scope, frame)
     return None
+
+
+def _of_binary(
+    evaluator: Evaluator, node: tree.Binary, scope: Scope, frame: Frame
+) -> ScalarType | None:
+    chain = [node]  # a long sum is a deep tree on its left side
+    while isinstance(left := chain[-1].left, tree.Binary):
+        chain.append(left)
+    found = _of_node(evaluator, chain[-1].left, scope, frame)
+    for operation in reversed(chain):
+        right = _of_node(evaluator, operation.right, scope, frame)
+        found = _operated(operation.op, found, right)
+    return found
+
+
+def _operated(op: str, left: ScalarType | None, right: ScalarType | None) -> ScalarType | None:
+    if op in ("and", "or"):
+        _truth(left, right)
+        return _BOOLEAN
+    if op in _RELATIONS:
+        _common([left, right])
+        return _BOOLEAN
+    if op == "+" and _TEXT in (left, right):
+        return _TEXT
+    found = _common([_number(op, left), _number(op, right)])
+    return _REAL if found is not None and op in ("/", "./", "^", ".^") else found
+
+
+def _common(types: Sequence[ScalarType | None]) -> ScalarType | None:
+    """The type of values that take each other's place; None where one of them is not known."""
+    known = [t for t in types if t is not None]
+    for other in known[1:]:
+        if _family(other) != _family(known[0]):
+            raise ValueMismatch(f"{_told(known[0])} and {_told(other)} are mixed")
+    if len(known) < len(types) or not known:
+        return None
+    return _REAL if _REAL in known else known[0]
+
+
+def _family(type_: ScalarType) -> object:
+    if type_.kind is Kind.ENUMERATION:
+        return type_.literals
+    return Kind.REAL if type_.kind is Kind.INTEGER else type_.kind
+
+
+def _truth(*types: ScalarType | None) -> None:
+    for type_ in types:
+        if type_ is not None and type_.kind is not Kind.BOOLEAN:
+            raise ValueMismatch(f"a condition is needed, not {_told(type_)}")
+
+
+def _number(op: str, type_: ScalarType | None) -> ScalarType | None:
+    if type_ is not None and _family(type_) is not Kind.REAL:
+        raise ValueMismatch(f"{op} needs numbers, not {_told(type_)}")
+    return type_
+
+
+def _told(type_: ScalarType) -> str:
+    if type_.kind is Kind.ENUMERATION:
+        return f"a value of the enumeration ({', '.join(type_.literals)})"
+    names = {Kind.BOOLEAN: "a truth value (Boolean)", Kind.STRING: "a text (String)"}
+    return names.get(type_.kind, "a number")
 
 
 def _of_reference(
     evaluator: Evaluator, node: tree.Reference, scope: Scope, frame: Frame
 ) -> ScalarType | None:
     first = node.parts[0].name
-    if first in frame and not node.from_root:
+    if first in frame and not node.from_root and not evaluator.is_model_variable(first):
         return evaluator.local_types.get(first) if len(node.parts) == 1 else None
     if node.text == "Boolean":
         return _BOOLEAN
@@ -112,12 +214,39 @@ def _of_call(
     evaluator: Evaluator, node: tree.Call, scope: Scope, frame: Frame
 ) -> ScalarType | None:
     name = node.function.text
-    if name in _FUNCTIONS:
-        return _FUNCTIONS[name]
-    if name in _OF_FIRST and node.arguments:
-        return _of_node(evaluator, node.arguments[0], scope, frame)
-    function = evaluator.names.function(node.function, scope) if name not in frame else None
-    if function is not None and function.outputs:
-        output = function.outputs[0]
-        return ScalarType(output.kind, output.literals) if output.kind is not None else None
-    return None
+    if node.iterators or isinstance(frame.get(name), FunctionValue):
+        return None
+    function = evaluator.names.function(node.function, scope)
+    if function is not None:
+        inputs = {i.name: i for i in function.inputs}
+        for parameter, argument in [
+            *zip(function.inputs, node.arguments, strict=False),
+            *((inputs[n], a) for n, a in node.named if n in inputs),
+        ]:
+            found = _of_node(evaluator, argument, scope, frame)
+            _fitting(function.name, parameter, found)
+        output = function.outputs[0] if function.outputs else None
+        if output is None or output.kind is None:
+            return None
+        return ScalarType(output.kind, output.literals)
+    types = [_of_node(evaluator, a, scope, frame) for a in node.arguments]
+    if name in _OF_NUMBERS:
+        for found in types:
+            _number(f"{name}()", found)
+    if name in _LIKE_ALL:
+        return _common(types)
+    if name in _LIKE_ONE:
+        place = _LIKE_ONE[name]
+        return types[place] if place < len(types) else None
+    return _FUNCTIONS.get(name)
+
+
+def _fitting(function: str, parameter: Parameter, given: ScalarType | None) -> None:
+    if given is None or parameter.kind is None:
+        return
+    expected = ScalarType(parameter.kind, parameter.literals)
+    if _family(given) != _family(expected):
+        raise ValueMismatch(
+            f"the input '{parameter.name}' of '{function}' is {_told(expected)}; it is given "
+            f"{_told(given)}"
+        )

@@ -169,8 +169,10 @@ def _rows(value: Value, shape: tuple[int, ...]) -> Value:
 def _assignment(
     evaluator: Evaluator, statement: tree.Assignment, scope: Scope, frame: Frame
 ) -> None:
-    value = evaluator.value(statement.value, scope, frame)
     target = statement.target
+    if isinstance(target, tree.Reference):
+        evaluator.require_one_kind((target, statement.value), scope, frame)
+    value = evaluator.value(statement.value, scope, frame)
     if isinstance(target, tree.Reference):
         assign(evaluator, frame, target, first_of(value), scope)
         return
@@ -290,7 +292,7 @@ def loop_rounds(
         return
     first, rest = iterators[0], iterators[1:]
     values = iterator_values(evaluator, first, statement.body, scope, frame)
-    known = iterator_type(evaluator, first, values, scope, frame)
+    known = iterator_type(evaluator, first, statement.body, values, scope, frame)
     for value in values:
         here = {first.name: value}
         if not rest:

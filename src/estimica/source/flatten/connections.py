@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Equation
+from estimica.flat.system import Equation, Kind
 from estimica.source.connect.ends import is_connector, is_outside, scalars_of
 from estimica.source.connect.expandable import Joined, grow
 from estimica.source.connect.graph import ConnectionGraph, SpanningTrees, spanning_trees
@@ -19,7 +19,7 @@ from estimica.source.connect.sets import (
     potential_equations,
 )
 from estimica.source.connect.streams import Streams
-from estimica.source.evaluate.values import Frame, Value, is_array
+from estimica.source.evaluate.values import Frame, Value, is_array, scalars
 from estimica.source.flatten.loops import rounds
 from estimica.source.flatten.origins import origin_of
 from estimica.source.flatten.walk import Parts, PlacedSection, contains_connections
@@ -83,6 +83,26 @@ def connection_equations(
         *connections.streams.equations(),
         *_cut_equations(connections, names, evaluator),
     ]
+
+
+def check_settled(connections: Connections, names: ModelNames, evaluator: Evaluator) -> None:
+    """Parameters and constants of connectors that are connected are equal, or it is told."""
+    for a, b, connection in connections.sets.settled:
+        if a.leaf is None or b.leaf is None or a.leaf.kind is Kind.STRING or a.dims != b.dims:
+            continue
+        pairs = zip(scalars(names.symbol(a)), scalars(names.symbol(b)), strict=True)
+        for left, right in pairs:
+            if (
+                left == right
+                or not isinstance(left, Expression)
+                or not isinstance(right, Expression)
+            ):
+                continue
+            message = f"'{a.path}' and '{b.path}' are connected and must be equal"
+            equal = ex.relation("eq", left, right)
+            if evaluator.parameters.peek(equal) == 0.0:
+                raise error_at("S080", connection.scope, connection.node.at, message)
+            evaluator.check(equal, message, False, connection.origin)
 
 
 def _in_connector(leaf: Component) -> bool:

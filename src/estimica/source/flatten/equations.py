@@ -80,6 +80,7 @@ class _Reading:
                 raise ValueMismatch("a statement in an equation section; write '=' instead of ':='")
 
     def _equality(self, node: tree.Equality, frame: Frame, origin: Origin) -> Iterator[Equation]:
+        self.evaluator.require_one_kind((node.left, node.right), self.scope, frame)
         lhs = self.evaluator.value(node.left, self.scope, frame)
         rhs = self.evaluator.value(node.right, self.scope, frame)
         for left, right in sides(lhs, rhs):
@@ -123,7 +124,19 @@ class _Reading:
             return
         if branches[-1][0].op != "const":
             branches.append((ex.ONE, []))
+        if len({len(equations) for _, equations in branches}) > 1:
+            branches = self._settled(branches)
         yield from joined(branches, origin)
+
+    def _settled(
+        self, branches: list[tuple[Expression, list[Equation]]]
+    ) -> list[tuple[Expression, list[Equation]]]:
+        """The branch that parameters choose, their values built in; all where the run chooses."""
+        parameters = self.evaluator.parameters
+        if any(parameters.peek(condition) is None for condition, _ in branches):
+            return branches
+        why = self.evaluator.why("selects among different numbers of equations")
+        return [next(b for b in branches if parameters.number(b[0], why))]
 
     def _under(
         self, guards: list[Expression], body: Sequence[tree.Equation], frame: Frame

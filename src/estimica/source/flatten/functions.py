@@ -125,9 +125,8 @@ class FunctionReader:
             if not component.present:
                 continue
             parameter = self.parameter(component, seen)
-            hidden = component.variability == "constant" or (
-                component.declaration.prefixes.final and component.has_value
-            )
+            given = component.variability == "constant" or component.declaration.prefixes.final
+            hidden = given and component.has_value
             (local if hidden or component.protected else inputs).append(parameter)
         return Function(
             cls.name, tuple(inputs), locals=tuple(local), scope=cls, record=cls,

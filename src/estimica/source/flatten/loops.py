@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from estimica.source.evaluate.reductions import iterator_values
+from estimica.source.evaluate.reductions import iterator_type, iterator_values
 from estimica.source.evaluate.values import Frame
 from estimica.source.instance.classes import Class
 from estimica.source.syntax import tree
@@ -26,5 +26,8 @@ def rounds(
         yield frame
         return
     first, rest = iterators[0], iterators[1:]
-    for value in iterator_values(evaluator, first, body, scope, frame):
-        yield from rounds(evaluator, rest, body, scope, {**frame, first.name: value})
+    values = iterator_values(evaluator, first, body, scope, frame)
+    known = iterator_type(evaluator, first, body, values, scope, frame)
+    for value in values:
+        with evaluator.typed({first.name: known}):  # while the round is read
+            yield from rounds(evaluator, rest, body, scope, {**frame, first.name: value})

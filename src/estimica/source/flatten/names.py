@@ -22,6 +22,7 @@ from estimica.source.evaluate.values import (
     Frame,
     FunctionValue,
     Record,
+    RuntimeText,
     Value,
     ValueMismatch,
     broadcast,
@@ -475,9 +476,14 @@ class ModelNames:
 
     def _text(self, component: Component) -> Value:
         held = component.variability in ("parameter", "constant")
-        value = self.bound(component) if held else None  # one that changes is left out
+        value = self.bound(component)
         if value is None:
-            return broadcast("", component.dims) if component.dims else ""
+            # one that equations set is known during the run only
+            value = "" if held else RuntimeText("{" + component.path + "}")
+        if component.dims:
+            value = broadcast(value, component.dims)
+        if not held:
+            return value
 
         def number(e: Expression) -> float | None:
             return self.evaluator.parameters.number(e, f"it is part of the text '{component.path}'")
@@ -560,6 +566,7 @@ class ModelNames:
     def _value_of(self, component: Component) -> Value:
         binding = component.binding
         if binding is not None:
+            self._require_kind(component, binding)
             return self.bound_value(binding)
         if component in self.initial_definitions:
             return self._defined(component)
@@ -582,6 +589,15 @@ class ModelNames:
             if component.default.binding is not None:
                 return self.bound_value(component.default.binding)
         return None
+
+    def _require_kind(self, component: Component, binding: Binding) -> None:
+        leaf = component.leaf
+        expression, scope = binding.expression, binding.scope
+        if leaf is None or is_clock(component) or scope is self.world.root:
+            return  # values that are given with the request are numbers, also for enumerations
+        expected = ScalarType(leaf.kind, leaf.type.literals)
+        with self.evaluator.at(expression_origin(expression, scope, "value")):
+            self.evaluator.require_one_kind((expression,), scope, {}, expected)
 
     def bound_value(self, binding: Binding) -> Value:
         """The value of a binding, for the element of an array that it is for."""
@@ -670,6 +686,21 @@ class ModelNames:
             raise SourceError("S011", f"the value of '{name}' is not a single number")
         return value
 
+    def counts_truths(self, reference: tree.Reference, position: int, scope: Class) -> bool:
+        """Whether a dimension of a component is declared as Boolean."""
+        found = scope.lookup(reference.parts[0].name)
+        for part in reference.parts[1:]:
+            found = found.actual().class_.find(part.name) if isinstance(found, Component) else None
+        if not isinstance(found, Component):
+            return False
+        dimensions = found.actual().declared_dimensions
+        node, written_in = dimensions[position] if position < len(dimensions) else (None, scope)
+        if not isinstance(node, tree.Reference):
+            return False
+        cls = written_in.lookup(node.parts[0].name) if len(node.parts) == 1 else None
+        leaf = cls.leaf() if isinstance(cls, Class) else None
+        return leaf is not None and leaf.kind is Kind.BOOLEAN
+
     def type_of(self, reference: tree.Reference, scope: Class) -> ScalarType | None:
         """The type of (an element of) a name that is not local."""
         first = reference.parts[0].name
@@ -677,7 +708,7 @@ class ModelNames:
         for part in reference.parts[1:]:
             if isinstance(found, Component):
                 actual = found.actual()
-                found = actual.type.find(part.name) if actual.leaf is None else None
+                found = actual.class_.find(part.name) if actual.leaf is None else None
             elif isinstance(found, Class):
                 leaf = found.leaf()
                 if leaf is not None and leaf.kind is Kind.ENUMERATION:

@@ -58,6 +58,15 @@ class SpecialOperators:
             raise ValueMismatch(f"{call.function.text}() of something that is not a component")
         return self._names.ends(argument, scope, frame) or []
 
+    def _stream_ends(self, call: tree.Call, scope: Class, frame: Frame) -> list[End]:
+        ends = self._ends(call, scope, frame)
+        for end in ends:
+            if end.component.leaf is None or end.component.connection != "stream":
+                raise ValueMismatch(
+                    f"{call.function.text}() of '{end.name}', which is not declared as stream"
+                )
+        return ends
+
     def _shaped(
         self, call: tree.Call, values: list[Expression], scope: Class, frame: Frame
     ) -> Value:
@@ -71,13 +80,13 @@ class SpecialOperators:
 
     def _in_stream(self, call: tree.Call, scope: Class, frame: Frame) -> Value:
         streams = self._known(call, scope).streams
-        values = [streams.into(end) for end in self._ends(call, scope, frame)]
+        values = [streams.into(end) for end in self._stream_ends(call, scope, frame)]
         return self._shaped(call, values, scope, frame)
 
     def _actual_stream(self, call: tree.Call, scope: Class, frame: Frame) -> Value:
         streams = self._known(call, scope).streams
         values = []
-        for end in self._ends(call, scope, frame):
+        for end in self._stream_ends(call, scope, frame):
             flow = ex.name(flow_of(end.component).name)
             inflow = ex.relation("gt", flow, ex.ZERO)
             choice = ex.conditional(inflow, streams.into(end), ex.name(end.name))

@@ -15,6 +15,7 @@ from estimica.source.external.twins import TWINS
 from estimica.source.flatten.algorithms import read_algorithm
 from estimica.source.flatten.connections import (
     Connections,
+    check_settled,
     connection_equations,
     connections_of,
 )
@@ -123,6 +124,7 @@ def _system(
             (initial if section.initial else equations).section(placed)
     clocks = names.special_operators.clocks
     joined = connection_equations(connections, parts, names, evaluator)
+    check_settled(connections, names, evaluator)
     discrete = whens.discrete()
     all_initial = [
         e
@@ -135,7 +137,8 @@ def _system(
         world.notes.append(f"texts that change during the run are left out: {listed}")
     variables = [v for leaf in parts.leaves for v in reader.variables(leaf, discrete)]
     written = [*equations.equations, *algorithms, *bindings, *all_initial]
-    unused = _unused_of_buses(parts, written, joined, whens, clocks.expressions())
+    others = [*clocks.expressions(), *(a.condition for a in evaluator.assertions.values())]
+    unused = _unused_of_buses(parts, written, joined, whens, others)
     joined = [e for e in joined if not unused.issuperset(ex.names_in(e.lhs, e.rhs))]
     all_equations = [*equations.equations, *joined, *algorithms, *bindings]
     system = FlatSystem(

@@ -68,6 +68,7 @@ def _enter(instance: Component, parts: Parts) -> None:
     check_limits()
     cls = instance.class_
     _check_depth(instance)
+    _check_whole(instance)
     parts.instances.append(instance)
     _check_members(cls)
     for child in cls.components():
@@ -77,6 +78,7 @@ def _enter(instance: Component, parts: Parts) -> None:
         if ancestor.definition not in parts.checked:
             parts.checked.add(ancestor.definition)
             _check_inherited(ancestor)
+            _check_doubles(ancestor)
         body = ancestor.body
         if body is None or ancestor.definition in seen:
             continue
@@ -101,6 +103,21 @@ def _check_depth(instance: Component) -> None:
             instance.declaration.at,
             f"class {instance.type.name} contains a component of itself; take it out",
         )
+
+
+def _check_whole(instance: Component) -> None:
+    """A partial class lacks something that only a class made of it has."""
+    if not instance.type.is_partial:
+        return
+    name = instance.type.name
+    if instance.is_root:
+        message = f"class {name} is partial: something is left open in it; name one that extends it"
+    else:
+        message = (
+            f"'{instance.path}' is of class {name}, which is partial; redeclare it with one that "
+            "extends that class"
+        )
+    raise error_at("S087", instance.owner, instance.declaration.at, message)
 
 
 def _check_members(cls: Class) -> None:
@@ -139,6 +156,31 @@ def _check_inherited(ancestor: Class) -> None:
                     f"class {base.name} has no '{name}' that could be modified"
                     f"{did_you_mean(name, base.member_names())}",
                 )
+
+
+def _check_doubles(cls: Class) -> None:
+    """What is declared in a class and in its bases, or in two of them, is the same thing."""
+    if len(cls.bases) + bool(cls.body and cls.body.components) < 2:
+        return
+    known: dict[str, Component] = {}
+    own = [c for c in cls.components() if c.owner is cls]
+    for component in (*own, *(c for base in cls.bases for c in base.components())):
+        first = known.setdefault(component.name, component)
+        if first is not component and not _are_alike(first, component):
+            raise error_at(
+                "S086",
+                component.owner,
+                component.declaration.at,
+                f"'{component.name}' is declared again in class {first.owner.name}, as something "
+                "else; give one of them another name",
+            )
+
+
+def _are_alike(a: Component, b: Component) -> bool:
+    if a.leaf is None or b.leaf is None:
+        return (a.leaf is None) == (b.leaf is None)
+    same = a.leaf.kind is b.leaf.kind and a.variability == b.variability
+    return same and len(a.declared_dimensions) == len(b.declared_dimensions)
 
 
 def _check_attributes(component: Component) -> None:

@@ -190,6 +190,7 @@ class _Actions:
     def _one(self, node: tree.Equation, frame: Frame, origin: Origin) -> list[Action]:
         match node:
             case tree.Equality():
+                self.evaluator.require_one_kind((node.left, node.right), self.scope, frame)
                 value = self.evaluator.value(node.right, self.scope, frame)
                 target = self.evaluator.value(node.left, self.scope, frame)
                 return self._set(target, value, False, origin)

@@ -292,7 +292,7 @@ class Class:
         body = self.body
         if body is not None:
             for element in elements_of(body):
-                if element.prefixes.redeclare:
+                if redeclares(element):
                     redeclared[element.name] = Modifiers(
                         replacement=Replacement(element, self), at=element.at, scope=self
                     )
@@ -310,7 +310,7 @@ class Class:
             if body is not None:
                 left_out = self.modifiers.left_out
                 for element in elements_of(body):
-                    if not element.prefixes.redeclare and element.name not in left_out:
+                    if not redeclares(element) and element.name not in left_out:
                         if element.name in self._own:
                             raise error_at(
                                 "S086",
@@ -347,6 +347,10 @@ class Class:
         return self.world.component(self, element)
 
     def _class_member(self, definition: tree.ClassDefinition) -> Class:
+        if definition.prefixes.outer:
+            inner = self.world.inner_class(self, definition.name)
+            if inner is not None:
+                return inner
         modifiers = self.modifiers.of(definition.name)
         return self._replaced(definition, modifiers.only_members(), modifiers.replacement)
 
@@ -376,6 +380,11 @@ class Class:
             kept = merged(own_constraint(one.element, one.scope), kept)
         kept = beneath(kept, element, replacement.scope)
         return aliased(Class(element, replacement.scope, merged(modifiers, kept), self.world))
+
+    def declares_inner_class(self, name: str) -> bool:
+        """Whether parts below may refer to its class `name` as outer."""
+        found = (a._elements().get(name) for a in self.ancestors())
+        return any(isinstance(e, tree.ClassDefinition) and e.prefixes.inner for e in found)
 
     def members_in_order(self) -> list[str]:
         """The names of all components, inherited ones where their extends clause stands."""
@@ -507,6 +516,13 @@ class Class:
             name.at,
             f"there is no class '{name.text}'{did_you_mean(part, known)}{self.world.hint(part)}",
         )
+
+
+def redeclares(element: tree.ClassDefinition | tree.Component) -> bool:
+    """Whether an element takes the place of an inherited one; `model extends A` always does."""
+    if element.prefixes.redeclare:
+        return True
+    return isinstance(element, tree.ClassDefinition) and element.extends_itself
 
 
 def elements_of(body: tree.Body) -> Iterator[tree.ClassDefinition | tree.Component]:

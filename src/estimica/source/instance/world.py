@@ -97,6 +97,17 @@ class World:
             above = above.parent
         return self._made_inner(component)
 
+    def inner_class(self, cls: Class, name: str) -> Class | None:
+        """The inner class that the outer class `name` of `cls` stands for; None where none is."""
+        around = cls.component
+        above = around.parent if around is not None else None
+        while above is not None:
+            if above.class_.declares_inner_class(name):
+                found = above.class_.find(name)
+                return found if isinstance(found, Class) else None
+            above = above.parent
+        return None
+
     def _made_inner(self, component: Component) -> Component:
         """Where no inner component is declared, one with the defaults stands at the top."""
         known = self.missing_inner.get(component.name)
