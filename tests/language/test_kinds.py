@@ -298,3 +298,17 @@ end M;
 def test_a_sample_needs_time_between_its_instants():
     with pytest.raises(es.SourceError, match="it must be positive"):
         es.load_model("model M Boolean b = sample(0, 0); end M;", "M")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ('sin(true) "a description"', "sin(true)"),
+        ("max(sin(true), 2) annotation(Evaluate = true)", "max(sin(true), 2)"),
+        ("if time > 1 then sin(true) else 2", "if time > 1 then sin(true) else 2"),
+    ],
+)
+def test_a_message_shows_the_expression_and_nothing_behind_it(written, shown):
+    with pytest.raises(es.SourceError) as error:
+        es.load_model(f"model M Real x = {written}; Real y = 2; end M;", "M")
+    assert f"value '{shown}' (line 1)" in str(error.value)

@@ -43,10 +43,31 @@ def _origin(source: tree.Source, at: int, end: int | None, kind: str, component:
 
 
 def expression_origin(node: tree.Expression, scope: Class, kind: str) -> Origin:
-    """Where an expression stands; its text is the rest of the line."""
+    """Where an expression stands, with its text."""
     source = scope.definition.source
-    end = source.text.find("\n", node.at)
-    return _origin(source, node.at, end if end >= 0 else None, kind, "")
+    return _origin(source, node.at, _end_of_expression(source.text, node.at), kind, "")
+
+
+#: what may end an expression: strings, brackets, and signs between expressions
+_SIGN = re.compile(r'"(?:\\.|[^"\\])*"|[()\[\]{},;]|\bannotation\b|//|/\*')
+
+
+def _end_of_expression(text: str, at: int) -> int | None:
+    """The offset at which the expression that begins at `at` ends, or where it is cut anyway."""
+    depth = 0
+    for found in _SIGN.finditer(text, at, at + 2 * LONGEST):
+        sign = found[0]
+        if sign[0] == '"':
+            before = text[at : found.start()].rstrip()
+            if not depth and before and before[-1] not in "+=<>":
+                return found.start()  # a description
+        elif sign in "([{":
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+        if depth < 0 or (not depth and sign in (",", ";", "annotation", "//", "/*")):
+            return found.start()
+    return at + 2 * LONGEST
 
 
 def _label(path: str) -> str:
