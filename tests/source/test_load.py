@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.source.flat_checks import load, parameter_values, solved_for, value_at
 
+import estimica as es
 from estimica.base.errors import SourceError
 from estimica.flat.expression import is_const
 from estimica.source.load import load_flat
@@ -325,3 +326,36 @@ def test_a_package_with_several_models_asks_which(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"several models; name one of P\.A, P\.B"):
         load_flat(path)
     assert load_flat(path, "P.A").name == "P.A"
+
+
+def test_a_file_finds_classes_in_the_files_beside_it(tmp_path):
+    (tmp_path / "Fitted.mo").write_text("model Fitted extends Plant(k = 2); end Fitted;")
+    (tmp_path / "Plant.mo").write_text(
+        "model Plant parameter Real k = 1; Gain gain(k = k); Real y = gain.k; end Plant;"
+    )
+    (tmp_path / "Gain.mo").write_text("model Gain parameter Real k = 1; end Gain;")
+    (tmp_path / "Unrelated.mo").write_text("model Unrelated")  # broken, and nobody names it
+    fitted = tmp_path / "Fitted.mo"
+
+    def value() -> float:
+        return float(es.load_model(fitted).simulate([0.0, 1.0], outputs=["y"]).value("y")[0])
+
+    assert value() == 2
+    (tmp_path / "Plant.mo").write_text(
+        "model Plant parameter Real k = 1; Gain gain(k = k); Real y = 10*gain.k; end Plant;"
+    )
+    assert value() == 20  # nothing of before is taken from the cache
+
+
+def test_the_classes_of_a_file_hide_those_beside_it(tmp_path):
+    (tmp_path / "A.mo").write_text("model B Real y = 1; end B; model A extends B; end A;")
+    (tmp_path / "B.mo").write_text("model B Real y = 2; end B;")
+    model = es.load_model(tmp_path / "A.mo", "A")
+    assert float(model.simulate([0.0, 1.0], outputs=["y"]).value("y")[0]) == 1
+
+
+def test_a_broken_file_beside_is_told_where_it_is_needed(tmp_path):
+    (tmp_path / "A.mo").write_text("model A extends Broken; end A;")
+    (tmp_path / "Broken.mo").write_text("model Broken")
+    with pytest.raises(SourceError, match=r"S200.*Broken\.mo:1"):
+        es.load_model(tmp_path / "A.mo")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from estimica.source.syntax.file import parse_file
 
 _FILES = (".mo", ".bmo")
 _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _HEAD_OF_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\.")
 #: the words that begin a class
 CLASS_WORDS = frozenset(
@@ -156,9 +157,36 @@ def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Reque
     package = enclosing_package(path)
     file = parsed(path) if path.is_file() else parse_file(tree.Source(read_text(path), str(path)))
     if package is None or not file.within:
-        return _of_text(file, str(path), class_name, extra)
+        own = _of_text(file, str(path), class_name, extra)
+        # its own classes come last: they hide others of the same name
+        return replace(own, texts=(*_beside(path, file, extra), file))
     name = f"{'.'.join(file.within)}.{_chosen(file, class_name, str(path))}"
     return Request(name, (), str(path), (_library(package),), tuple(extra))
+
+
+def _beside(path: Path, file: tree.File, extra: Sequence[Path]) -> list[tree.File]:
+    """The files in the same folder that a file needs, and those they need.
+
+    A file is taken for a class of its own name that neither the files read so far nor a library
+    declares: a fitted model extends the one that lies beside it.
+    """
+    if not path.is_file():
+        return []
+    near = {p.stem: p for p in path.parent.glob("*.mo") if p.is_file() and p.name != path.name}
+    found: list[tree.File] = []
+    pending = [file]
+    while pending and near:
+        text = pending.pop()
+        for name in sorted(near.keys() & set(_WORD.findall(text.source.text))):
+            candidate = near.pop(name)
+            declared = {c.name for f in (file, *found) for c in f.classes}
+            if name in declared or find_library(name, extra) is not None:
+                continue
+            neighbour = parsed(candidate)
+            if not neighbour.within and any(c.name == name for c in neighbour.classes):
+                found.append(neighbour)
+                pending.append(neighbour)
+    return found
 
 
 def _library(root: Path) -> Library:

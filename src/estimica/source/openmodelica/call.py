@@ -190,7 +190,7 @@ class _Run:
             files.append(_main_file(copies[own_root(self.file)]))
         elif self.request.texts:
             path = folder / "text.mo"
-            path.write_text(self.request.texts[0].source.text, encoding="utf-8")
+            path.write_text(self.request.texts[-1].source.text, encoding="utf-8")
             if not self.request.label:  # else a library of this machine
                 require_agreed(read_files(path).listed())
             files.append(path)
