@@ -22,6 +22,7 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
 from estimica.simulate.roots import newton
+from estimica.simulate.roots.ordered import Part, parts_of, solve_in_order
 from estimica.simulate.roots.rank import balanced, independent, rank
 from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
 from estimica.simulate.undetermined import OpenValues
@@ -429,6 +430,8 @@ class Initialiser:
         given = (values, time, u, d)
         small = U.size <= SEARCHED
         solution = self._near(U, given)
+        if solution is None:
+            solution = self._in_order(U, given)
         if solution is not None and not (small and (U * solution < 0).any()):
             return solution
         root = self._searched(U, given) if small else RootResult(None)
@@ -451,6 +454,19 @@ class Initialiser:
         if found is None and ca.depends_on(self.residuals, self.equations.homotopy):
             found = self._by_homotopy(guess, given)
         return found
+
+    def _in_order(self, U: Vector, given: Given) -> Vector | None:
+        """By Newton's method from where its parts, solved one after the other, lead."""
+        begun = solve_in_order(self._evaluate(given), U, self._parts)
+        return None if np.array_equal(begun, U) else self._near(begun, given)
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        sparsity = self._R.sparsity_out(1)
+        rows: list[list[int]] = [[] for _ in range(sparsity.size1())]
+        for row, column in zip(*sparsity.get_triplet(), strict=True):
+            rows[row].append(column)
+        return parts_of(rows, sparsity.size2())
 
     def _from_far(self, U: Vector, given: Given) -> Vector | None:
         """By continuation from the guess, or all of this from ones in place of its zeros."""
