@@ -291,3 +291,16 @@ def test_relations_switch_while_initial_values_are_searched(a: float) -> None:
     np.testing.assert_allclose(run["s"], s, rtol=1e-8)
     np.testing.assert_allclose(run["q"], q, rtol=1e-8)
     np.testing.assert_allclose(run["y"], [0.0, (s + q) * (1 - np.exp(-1))], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("function", "second"),
+    [(ca.atan2, 0.7), (ca.hypot, 0.0), (ca.fmod, 2.0), (ca.remainder, 2.0), (ca.copysign, 1.0)],
+)
+def test_sizes_pass_through_functions_of_two_numbers(function, second):
+    """What is left of 0.3 - (0.1 + 0.2) is rounding of 0.3, behind any function of it too."""
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    R = function(x - y, second)
+    E, size = ca.Function("true", [x, y], list(residual_with_scale(R, [x, y])))(0.1 + 0.2, 0.3)
+    assert 0.0 < abs(float(E)) < 1e-15
+    assert 0.5 < float(size) < 2.0

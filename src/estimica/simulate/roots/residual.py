@@ -49,6 +49,8 @@ _BINARY: dict[int, Callable[[ca.SX, ca.SX], ca.SX]] = {
 }  # fmt: skip
 _SUMS = (ca.OP_ADD, ca.OP_SUB)
 _CHOICES = (ca.OP_FMIN, ca.OP_FMAX)
+_FIRST = (ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_COPYSIGN)  # change as the first operand does
+_POWERS = (ca.OP_POW, ca.OP_CONSTPOW)
 #: operations that may make something infinite, or a NaN, of finite numbers
 _PERILOUS = frozenset((
     ca.OP_DIV, ca.OP_INV, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_EXP, ca.OP_EXPM1, ca.OP_LOG, ca.OP_LOG1P,
@@ -148,7 +150,15 @@ def _size(op: int, a: _Number, b: _Number, value: ca.SX) -> ca.SX:
         return a.size / below + ca.fabs(value) * ca.fmin(b.size / below, _MOST)
     if op in _CHOICES:
         return ca.if_else(value == a.value, a.size, b.size)
-    if op == ca.OP_CONSTPOW:
+    if op == ca.OP_HYPOT:
+        return a.size + b.size
+    if op in _FIRST:
+        return a.size
+    if op == ca.OP_ATAN2:
+        square = a.value**2 + b.value**2
+        change = (a.size * ca.fabs(b.value) + ca.fabs(a.value) * b.size) / square
+        return ca.fabs(value) + ca.fmin(change, _MOST)
+    if op in _POWERS:
         change = ca.fabs(b.value * value) * a.size / ca.fabs(a.value)
         return ca.fabs(value) + ca.fmin(change, a.size**b.value)
     return ca.fabs(value)
