@@ -521,3 +521,28 @@ model M
 end M;
 """
     assert last(text, "y") == [1]
+
+
+def test_what_is_too_long_to_be_written_out_is_computed(monkeypatch):
+    text = """
+model M
+  function settle
+    input Real a; output Real x = 1;
+  protected
+    Integer count = 0;
+  algorithm
+    while abs(x*x - a) > 1e-9 and count < 50 loop
+      for k in 1:500 loop
+        x := if k == 500 then 0.5*(x + a/x) else x + k - k;
+      end for;
+      count := count + 1;
+    end while;
+  end settle;
+  parameter Real a = 2;
+  final parameter Real root = settle(a);
+  Real y = root*time;
+end M;
+"""
+    monkeypatch.setattr("estimica.source.evaluate.bodies.MOST_STEPS", 5000)
+    found = run(text, "y")
+    np.testing.assert_allclose(found.value("y"), np.sqrt(2) * TIMES, rtol=1e-9)

@@ -37,10 +37,17 @@ if TYPE_CHECKING:
 
 #: functions that call themselves more deeply than this are refused
 MAX_DEPTH = 60
+#: expressions that one call may evaluate, all that it calls included, before it is computed with
+#: the values that parameters have: some seconds, and the longest media functions take a tenth
+MOST_STEPS = 300_000
 
 
 class TooDeep(UnsupportedError):
     """A function that calls itself too often, perhaps because only the run knows where it ends."""
+
+
+class TooLong(Exception):
+    """A call that takes so many steps that it is better computed than written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,34 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
     """The value of a function for all its arguments; a tuple for several outputs."""
     if function.record is not None:
         return _record(evaluator, function, arguments)
+    if evaluator.depth == 0 and evaluator.last_step is None and function.external is None:
+        return _within_steps(evaluator, function, arguments)
+    return _applied(evaluator, function, arguments)
+
+
+def _within_steps(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
+    """A call that is given up where it takes too long, if it can be computed instead."""
+    key = (function, *[key_of(v) for v in arguments.values()])
+    if key in evaluator.known_calls:
+        return evaluator.known_calls[key]
+    if _are_numbers(arguments):
+        return _applied(evaluator, function, arguments)
+    evaluator.last_step = evaluator.steps + MOST_STEPS
+    try:
+        return _applied(evaluator, function, arguments)
+    except TooLong:
+        evaluator.last_step = None
+        why = evaluator.why("is an argument of a function that is too long to be written out")
+        numbers = _numbers(evaluator, arguments, why)
+        if numbers is None:
+            return _applied(evaluator, function, arguments)
+        value = evaluator.known_calls[key] = _guarded_run(evaluator, function, numbers)
+        return value
+    finally:
+        evaluator.last_step = None
+
+
+def _applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:
     kept = evaluator.kept_call(function, arguments)
     if kept is not None:
         return kept
@@ -68,7 +103,8 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
         value = _guarded_run(evaluator, function, arguments)
         value = evaluator.shortened(function, arguments, value, asserted)
     except TooDeep:
-        numbers = _numbers(evaluator, arguments) if evaluator.depth == 0 else None
+        why = evaluator.why("ends the recursion of a function")
+        numbers = _numbers(evaluator, arguments, why) if evaluator.depth == 0 else None
         if numbers is None:
             raise
         value = _guarded_run(evaluator, function, numbers)
@@ -83,21 +119,13 @@ def _particular(evaluator: Evaluator) -> int:
     return evaluator.checks + evaluator.instants.particular
 
 
-def _numbers(evaluator: Evaluator, arguments: Frame) -> Frame | None:
+def _numbers(evaluator: Evaluator, arguments: Frame, why: str) -> Frame | None:
     """The arguments for the present values of parameters, where they depend on nothing else."""
-    held = [v.given for v in arguments.values() if isinstance(v, FunctionValue)]
-    values = [
-        e
-        for given in (arguments, *held)
-        for v in given.values()
-        for e in scalars(v)
-        if isinstance(e, Expression)
-    ]
-    if all(e.op == "const" for e in values):
+    if _are_numbers(arguments):
         return None
+    values = _expressions(arguments)
     if any(evaluator.parameters.peek(e) is None for e in values):
         return None
-    why = evaluator.why("ends the recursion of a function")
 
     def number(value: Value) -> Value:
         if isinstance(value, FunctionValue):
@@ -106,6 +134,17 @@ def _numbers(evaluator: Evaluator, arguments: Frame) -> Frame | None:
         return ex.const(evaluator.number(value, why)) if isinstance(value, Expression) else value
 
     return {name: elementwise(number, value) for name, value in arguments.items()}
+
+
+def _are_numbers(arguments: Frame) -> bool:
+    return all(e.op == "const" for e in _expressions(arguments))
+
+
+def _expressions(arguments: Frame) -> Iterator[Expression]:
+    held = [v.given for v in arguments.values() if isinstance(v, FunctionValue)]
+    for given in (arguments, *held):
+        for v in given.values():
+            yield from (e for e in scalars(v) if isinstance(e, Expression))
 
 
 def _guarded_run(evaluator: Evaluator, function: Function, arguments: Frame) -> Value:

@@ -107,15 +107,18 @@ class Evaluator:
         self._check_taker: CheckTaker | None = None
         self._ends: list[int] = []
         self._constants: dict[float, Expression] = {}
-        self._steps = 0
+        self.steps = 0  # expressions so far
+        self.last_step: int | None = None  # beyond which the call under way is given up
 
     # --- nodes ---------------------------------------------------------------------------------
 
     def value(self, node: tree.Expression, scope: Scope, frame: Frame) -> Value:
         """The value of an expression; a tuple for a call with several outputs."""
-        self._steps += 1
-        if not self._steps % _LOOK_EVERY:
+        self.steps += 1
+        if not self.steps % _LOOK_EVERY:
             check_limits()
+            if self.last_step is not None and self.steps > self.last_step:
+                raise bodies.TooLong
         return _NODES[type(node)](self, node, scope, frame)
 
     def one(self, node: tree.Expression, scope: Scope, frame: Frame) -> Value:

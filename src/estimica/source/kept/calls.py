@@ -34,6 +34,7 @@ from estimica.source.evaluate.values import (
 from estimica.source.kept.derivatives import StatedDerivative, stated_derivative
 from estimica.source.kept.leaves import Leaf, leaves, mapped
 from estimica.source.kept.recorder import PREFIX, CannotKeepError, Recorder, has_open_loop, nodes_of
+from estimica.source.limits import check_limits
 from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class KeptCalls:
                 return None  # all its loops were over known ranges
             return self._finished(evaluator, function, symbols, inputs, recorder)
         except (CannotKeepError, UnsupportedError, SourceError, ValueMismatch, *MISFITS):
+            check_limits()  # that the time is over is no reason to try something else
             return None
         finally:
             self._active.pop()
