@@ -546,3 +546,19 @@ end M;
     monkeypatch.setattr("estimica.source.evaluate.bodies.MOST_STEPS", 5000)
     found = run(text, "y")
     np.testing.assert_allclose(found.value("y"), np.sqrt(2) * TIMES, rtol=1e-9)
+
+
+def test_what_reads_a_bus_first_does_not_make_it_an_input():
+    text = """
+model M
+  connector In = input Real; connector Out = output Real;
+  expandable connector Bus end Bus;
+  model Reader Bus bus; In u; Real y = 2*u; equation connect(bus.u, u); end Reader;
+  model Source Out y = 3*time; end Source;
+  Bus bus; Reader reader; Source source;
+equation
+  connect(bus, reader.bus);
+  connect(source.y, bus.u);
+end M;
+"""
+    np.testing.assert_allclose(run(text, "reader.y").value("reader.y"), 6 * TIMES)

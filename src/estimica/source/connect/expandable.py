@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -106,7 +106,14 @@ class Missing:
 class Member(Component):
     """A member that a connection has given to an expandable connector."""
 
-    __slots__ = ()
+    __slots__ = ("given",)
+
+    given: bool  # whether a connection says what it is; it is no input then
+
+    @property
+    def causality(self) -> str:
+        """That of the connector that it was made for, unless another one gives its value."""
+        return "" if self.given else super().causality
 
 
 def grow(joined: Sequence[Joined]) -> list[Component]:
@@ -151,6 +158,23 @@ def grow(joined: Sequence[Joined]) -> list[Component]:
     return added
 
 
+def mark_given(sets: Iterable[Sequence[object]]) -> None:
+    """Tell the members in sets of joined connectors whether one of these gives a value."""
+    for joined in sets:
+        ends = [e.component for e in joined if isinstance(e, End)]
+        members = [c for c in ends if isinstance(c, Member)]
+        if members and any(_is_source(c) for c in ends if not isinstance(c, Member)):
+            for member in members:
+                member.given = True
+
+
+def _is_source(component: Component) -> bool:
+    """An output of a part, or an input of the model."""
+    if component.causality != "input":
+        return component.causality == "output"
+    return component.parent is None or component.parent.is_root
+
+
 def _add(lacking: Missing, ends: list[End]) -> list[Component]:
     peer = ends[0].component
     part = lacking.reference.parts[lacking.part]
@@ -183,6 +207,7 @@ def _member(bus: Component, name: str, peer: Component, dims: tuple[int, ...]) -
     member._type = peer.type
     member._dims = dims
     member._present = True
+    member.given = False
     owner._members[name] = member
     order = owner.members_in_order()
     if name not in order:

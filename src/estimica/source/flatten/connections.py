@@ -10,7 +10,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, Kind
 from estimica.source.connect.ends import is_connector, is_outside, scalars_of
-from estimica.source.connect.expandable import Joined, grow
+from estimica.source.connect.expandable import Joined, grow, mark_given
 from estimica.source.connect.graph import ConnectionGraph, SpanningTrees, spanning_trees
 from estimica.source.connect.sets import (
     Connection,
@@ -64,6 +64,8 @@ def connections_of(parts: Parts, names: ModelNames, evaluator: Evaluator) -> Con
             is_outside(b, connection.instance),
         )
         sets.join_members(a, b, sides, connection)
+    if members:
+        mark_given(sets.potentials.sets())
     return Connections(sets, Streams(sets), trees, members)
 
 
