@@ -89,6 +89,51 @@ end omega;
     assert slope == pytest.approx(1 / ((1 + w) * math.exp(w)), rel=1e-7)
 
 
+def _search(ends: str, more: int) -> str:
+    others = "".join(f" input Real x{k};" for k in range(more))
+    return f"""
+function omega
+  input Real a;{others} output Real w;
+protected
+  Real low; Real high;
+algorithm
+  {ends}
+  while high - low > 1e-14 loop
+    w := (low + high)/2;
+    if w*exp(w) > a then high := w; else low := w; end if;
+  end while;
+end omega;
+"""
+
+
+@pytest.mark.parametrize("ends", ["low := 0; high := 5;", "low := 0; high := 1 + a;"])
+@pytest.mark.parametrize("more", [0, 15])
+def test_slopes_of_searches(ends: str, more: int) -> None:
+    """w exp(w) = a, whatever the ends of the bisection depend on, and however many inputs it has.
+
+    With many, derivatives are taken in one direction at a time.
+    """
+    others = "".join(f", x*{k}" for k in range(more))
+    system = load(_search(ends, more), f"omega(x{others})")
+    w = value(system, x=2.0)
+    slope = evaluate(partial(y_of(system), ex.name("x")), {"x": 2.0})
+    assert slope == pytest.approx(1 / ((1 + w) * math.exp(w)), rel=1e-7)
+
+
+def test_slopes_of_loops_that_only_count_are_exact() -> None:
+    """An angle taken back to one turn: no search, though it decides how often the loop goes."""
+    functions = """
+function wrapped
+  input Real a; output Real w;
+algorithm
+  w := a;
+  while w > 1 loop w := w - 1; end while;
+end wrapped;
+"""
+    system = load(functions, "wrapped(x)")
+    assert evaluate(partial(y_of(system), ex.name("x")), {"x": 3.0 + 1e-7}) == 1.0
+
+
 def test_records_arrays_and_ways_that_meet() -> None:
     functions = """
 record Pair Real a; Real b[2]; end Pair;

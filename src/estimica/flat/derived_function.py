@@ -20,6 +20,7 @@ from estimica.flat.function import (
     Foreign,
     Loop,
     Statement,
+    bracketed_inputs,
     dependencies,
     flat_function,
     invoke,
@@ -75,10 +76,11 @@ def _jacobian(
         depending = dependencies(function)
         none: frozenset[int] = frozenset()
         real = [(k, y) for k, y in enumerate(outputs) if k not in function.whole]
+        formal = [j for j in columns if j not in bracketed_inputs(function)]
         found = {
-            (k, j): _change(y, j) for j in columns for k, y in real if j in depending.get(y, none)
+            (k, j): _change(y, j) for j in formal for k, y in real if j in depending.get(y, none)
         }
-        seeds = [(j, {inputs[j]: ex.ONE}) for j in columns]
+        seeds = [(j, {inputs[j]: ex.ONE}) for j in formal]
         body = _Differentiated(depending, seeds, tangent).body(function.body)
         for j in sorted(searching_inputs(function).intersection(columns)):
             missing = {(k, j): _change(y, j) for k, y in real if (k, j) not in found}
@@ -100,10 +102,61 @@ def directional(function: FlatFunction, tangent: Tangent) -> FlatFunction:
     if given is not None:
         arguments = [*map(ex.name, inputs), *(ex.name(changes[k]) for k in given.moving)]
         body = [Assign(results, invoke(given.function, arguments))]
-    else:
-        seed = {n: ex.name(c) for n, c in zip(inputs, changes, strict=True)}
-        body = _Differentiated(dependencies(function), [(None, seed)], tangent).body(function.body)
-    return flat_function(f"der({function.name})", (*inputs, *changes), results, body)
+        return flat_function(_change(function.name), (*inputs, *changes), results, body)
+    bracketed = bracketed_inputs(function)
+    seed = {
+        n: ex.ZERO if k in bracketed else ex.name(c)
+        for k, (n, c) in enumerate(zip(inputs, changes, strict=True))
+    }
+    depending = dependencies(function)
+    body = _Differentiated(depending, [(None, seed)], tangent).body(function.body)
+    formal = flat_function(_change(function.name), (*inputs, *changes), results, body)
+    searched = _searched(function)
+    if not any(searched):
+        return formal
+    arguments = [*map(ex.name, inputs), *map(ex.name, changes)]
+    slopes = {js: _difference_along(function, js) for js in set(searched) if js}
+    values = [
+        ex.add(value, slopes[js][k]) if js else value
+        for k, (value, js) in enumerate(zip(invoke(formal, arguments), searched, strict=True))
+    ]
+    name = f"{_change(function.name)} with searches"
+    return flat_function(name, (*inputs, *changes), results, [Assign(results, tuple(values))])
+
+
+def _searched(function: FlatFunction) -> list[frozenset[int]]:
+    """For each output the inputs whose influence on it no formula tells."""
+    none: frozenset[int] = frozenset()
+    searching, bracketed = searching_inputs(function), bracketed_inputs(function)
+    depending = dependencies(function)
+    return [
+        none if k in function.whole else (searching - depending.get(y, none)) | bracketed
+        for k, y in enumerate(function.outputs)
+    ]
+
+
+def _difference_along(function: FlatFunction, moving: frozenset[int]) -> list[Expression]:
+    """How all outputs change with the changes of these inputs; 0 where none of them changes."""
+    inputs = [ex.name(n) for n in function.inputs]
+    changes = {j: ex.name(_change(function.inputs[j])) for j in moving}
+    speed = ex.ZERO  # of the input that changes most for its size
+    for j, change in changes.items():
+        size = ex.call("max", ex.call("abs", inputs[j]), _SMALLEST_SIZE)
+        speed = ex.call("max", speed, ex.div(ex.call("abs", change), size))
+    moves = ex.relation("gt", speed, ex.ZERO)
+    width = ex.conditional(moves, ex.div(_WIDTH, speed), ex.ONE)
+    ahead, behind = (
+        invoke(
+            function,
+            [
+                ex.add(x, ex.mul(ex.mul(sign, width), changes[k])) if k in changes else x
+                for k, x in enumerate(inputs)
+            ],
+        )
+        for sign in (ex.ONE, ex.const(-1.0))
+    )
+    twice = ex.mul(ex.const(2.0), width)
+    return [ex.div(ex.sub(a, b), twice) for a, b in zip(ahead, behind, strict=True)]
 
 
 def _change(name: str, direction: int | None = None) -> str:

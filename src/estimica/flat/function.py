@@ -257,3 +257,47 @@ def searching_inputs(function: FlatFunction) -> frozenset[int]:
     names = ex.names_in(*(s.condition for s in inside))
     none: frozenset[int] = frozenset()
     return none.union(*(found.get(n, none) for n in names))
+
+
+def bracketed_inputs(function: FlatFunction) -> frozenset[int]:
+    """The inputs that give what a search begins with and decide its way, but that no round uses.
+
+    A bisection between ends that depend on an input: what was executed has the slope of the ends,
+    the result has another.
+    """
+    found = dependencies(function)
+    none: frozenset[int] = frozenset()
+    needed = _computed_from(function)
+    begun, used = none, none
+    for loop in (s for s in statements(function.body) if isinstance(s, Loop)):
+        inside = set(assigned_names(loop.body))
+        ends = none.union(*(found.get(n, none) for n in inside & needed))
+        for s in statements(loop.body):
+            if isinstance(s, Choice) and needed.intersection(assigned_names([*s.yes, *s.no])):
+                deciding = (found.get(n, none) for n in ex.names_in(s.condition))
+                begun |= ends & none.union(*deciding)
+            elif isinstance(s, Assign):
+                pairs = zip(s.targets, s.values, strict=True)
+                fresh = ex.names_in(*(v for t, v in pairs if t in needed)) - inside
+                used |= none.union(*(found.get(n, none) for n in fresh))
+    return begun - used
+
+
+def _computed_from(function: FlatFunction) -> set[str]:
+    """The names by whose values the outputs are computed."""
+    sources: dict[str, set[str]] = {}
+    for s in statements(function.body):
+        if isinstance(s, Assign):
+            for target, value in zip(s.targets, s.values, strict=True):
+                sources.setdefault(target, set()).update(ex.names_in(value))
+        elif isinstance(s, Foreign):
+            for target in s.targets:
+                sources.setdefault(target, set()).update(ex.names_in(*s.arguments))
+    needed: set[str] = set()
+    waiting = list(function.outputs)
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += sources.get(name, ())
+    return needed
