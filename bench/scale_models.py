@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 ROD = """
 model Rod "a heat rod in cells, heated at one end, with a conductivity of its own in each cell"
@@ -18,6 +18,44 @@ equation
   end for;
   der(T[n]) = n*a[n]*n*(T[n - 1] - T[n]) - 2*n*a[n + 1]*n*T[n];
 end Rod;
+"""
+
+STEADY_ROD = """
+model SteadyRod "the same rod, which begins at rest: n initial equations"
+  parameter Integer n = {n};
+  parameter Real a[n + 1] = fill(1.0, n + 1) "conductivity";
+  parameter Real q = 1 "heat";
+  Real T[n](each start = 1);
+initial equation
+  der(T) = zeros(n);
+equation
+  n*der(T[1]) = q*(1 + 0.5*sin(6*time)) + a[2]*n*(T[2] - T[1]);
+  for i in 2:n - 1 loop
+    der(T[i]) = n*a[i]*(T[i - 1] - T[i])*n - n*a[i + 1]*n*(T[i] - T[i + 1]);
+  end for;
+  der(T[n]) = n*a[n]*n*(T[n - 1] - T[n]) - 2*n*a[n + 1]*n*T[n]^3;
+end SteadyRod;
+"""
+
+SAMPLED_ROD = """
+model SampledRod "the same rod, switched by a thermostat, every cell of which is sampled"
+  parameter Integer n = {n};
+  parameter Real a[n + 1] = fill(1.0, n + 1) "conductivity";
+  parameter Real q = 1 "heat";
+  Real T[n](each start = 0, each fixed = true);
+  discrete Real Ts[n](each start = 0, each fixed = true);
+  Boolean on(start = true, fixed = true);
+equation
+  on = T[1] < 0.3 or pre(on) and T[1] < 0.4;
+  n*der(T[1]) = (if on then q else 0) + a[2]*n*(T[2] - T[1]);
+  for i in 2:n - 1 loop
+    der(T[i]) = n*a[i]*(T[i - 1] - T[i])*n - n*a[i + 1]*n*(T[i] - T[i + 1]);
+  end for;
+  der(T[n]) = n*a[n]*n*(T[n - 1] - T[n]) - 2*n*a[n + 1]*n*T[n] + 0.1*(Ts[1] - Ts[n]);
+  when sample(0.05, 0.1) then
+    Ts = T + 0.1*pre(Ts);
+  end when;
+end SampledRod;
 """
 
 LADDER = """
@@ -193,6 +231,19 @@ def rod(n: int) -> Case:
     return Case("rod", n, ROD.format(n=n), "Rod", 1.0, ("T[1]", f"T[{n}]"), tuners)
 
 
+def steady_rod(n: int) -> Case:
+    """As many initial equations as states."""
+    case = rod(n)
+    return replace(case, name="steady rod", text=STEADY_ROD.format(n=n), class_="SteadyRod")
+
+
+def sampled_rod(n: int) -> Case:
+    """As many memories as states, and events that go through all of them."""
+    outputs = ("T[1]", f"Ts[{n}]")
+    text = SAMPLED_ROD.format(n=n)
+    return replace(rod(n), name="sampled rod", text=text, class_="SampledRod", outputs=outputs)
+
+
 def ladder(n: int) -> Case:
     """One state for each capacitor, and eight connectors' worth of equations."""
     tuners = tuple(f"r[{i}].R" for i in spread(1, n, 25))
@@ -264,6 +315,8 @@ def spread(first: int, last: int, count: int) -> Sequence[int]:
 
 FAMILIES: dict[str, tuple[Callable[[int], Case], tuple[int, ...]]] = {
     "rod": (rod, (10, 30, 100, 300, 1000, 3000)),
+    "steady rod": (steady_rod, (10, 30, 100, 300, 1000)),
+    "sampled rod": (sampled_rod, (10, 30, 100, 300, 1000)),
     "ladder": (ladder, (10, 30, 100, 300, 1000, 3000)),
     "pipes": (pipes, (20, 60, 200)),
     "rigid pipes": (rigid_pipes, (20, 60, 200)),

@@ -13,8 +13,6 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from estimica.base.arrays import Indices
 from estimica.compiled.hybrid import HybridSystem
@@ -393,6 +391,10 @@ def _band(sparsity: ca.Sparsity) -> tuple[Indices, int, int]:
     natural = np.arange(n, dtype=np.int64)
     if n < 10:
         return natural, -1, -1
+    # slow to import, and only larger models need them
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     ones = np.ones(len(rows))
     pattern = csr_array((ones, (rows, columns)), shape=(n, n))
     candidates = [natural, reverse_cuthill_mckee(pattern + pattern.T, symmetric_mode=True)]

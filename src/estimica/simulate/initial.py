@@ -22,6 +22,7 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
 from estimica.simulate.roots import newton
+from estimica.simulate.roots.jacobian import Jacobian, dense, jacobian_of
 from estimica.simulate.roots.ordered import Part, parts_of, solve_in_order
 from estimica.simulate.roots.rank import balanced, independent, rank
 from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
@@ -330,14 +331,14 @@ class Initialiser:
         if not self.has_modes or not self.open:
             return U, ()
         plain = self._evaluate(given)
-        added = self._open_values.missing(plain(U)[1], len(self.open), U, *given, 1.0)
+        added = self._open_values.missing(dense(plain(U)[1]), len(self.open), U, *given, 1.0)
         if not added:
             return U, ()
 
         def evaluate(point: Vector) -> tuple[Vector, Vector]:
             R, J = plain(point)
             H, H_U = (np.array(a)[added] for a in self._open_values.offered(point, *given, 1.0))
-            return np.concatenate([R, H.ravel()]), np.vstack([J, H_U])
+            return np.concatenate([R, H.ravel()]), np.vstack([dense(J), H_U])
 
         found = newton.solve(evaluate, guess, size=1.0)
         found = newton.solve(evaluate, U, size=1.0) if found is None else found
@@ -393,12 +394,12 @@ class Initialiser:
         rates = np.zeros((U.size, len(self.tuning.wrt)))
         if rates.size:
             arguments = (U, values, time, u, d, 1.0)
-            J = np.array(self._R(*arguments)[1])
+            J = jacobian_of(self._R(*arguments)[1])
             R_theta = np.array(self._R_theta(*arguments))
             if added:
                 kept = list(added)
                 H_U = np.array(self._open_values.offered(*arguments)[1])[kept]
-                J = np.vstack([J, H_U])
+                J = np.vstack([dense(J), H_U])
                 R_theta = np.vstack([R_theta, np.array(self._open_values_theta(*arguments))[kept]])
             rates = newton.newton_step(J, R_theta, U)
         P, x, S = self.tuning.prepare(values, rates[n_open : n_open + n_free])
@@ -483,9 +484,9 @@ class Initialiser:
         return bool(self.residuals.shape[0] == U.size)
 
     def _evaluate(self, given: Given, homotopy: float = 1.0) -> newton.Evaluate:
-        def evaluate(point: Vector) -> tuple[Vector, Vector]:
-            R, J = (np.array(a) for a in self._R(point, *given, homotopy))
-            return R.ravel(), J
+        def evaluate(point: Vector) -> tuple[Vector, Jacobian]:
+            R, J = self._R(point, *given, homotopy)
+            return np.array(R).ravel(), jacobian_of(J)
 
         return evaluate
 

@@ -17,6 +17,7 @@ from estimica.simulate.inputs import inputs_at
 from estimica.simulate.points.system import rest_unknowns
 from estimica.simulate.response import Response
 from estimica.simulate.roots import newton
+from estimica.simulate.roots.jacobian import Jacobian, jacobian_of
 from estimica.simulate.roots.search import RootSearch
 
 
@@ -93,9 +94,9 @@ def _newton(
 ) -> InitialPoint | None:
     given = (point.x[n:], time, point.P, u, point.d)
 
-    def evaluate(U: Vector) -> tuple[Vector, Vector]:
-        R, J = (np.array(a) for a in search.full(U, *given))
-        return R.ravel(), J
+    def evaluate(U: Vector) -> tuple[Vector, Jacobian]:
+        R, J = search.full(U, *given)
+        return np.array(R).ravel(), jacobian_of(J)
 
     def holds(U: Vector) -> bool:
         E, size = (np.array(a).ravel() for a in search.true(U, *given))

@@ -1,4 +1,4 @@
-"""A damped Newton method for small dense systems, with least-norm steps where they are singular."""
+"""A damped Newton method, dense or sparse, with least-norm steps where systems are singular."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.simulate.roots import jacobian
+from estimica.simulate.roots.jacobian import Factors, Jacobian
 
-Evaluate = Callable[[Vector], tuple[Vector, Vector]]  # U -> (R, dR/dU)
+Evaluate = Callable[[Vector], tuple[Vector, Jacobian]]  # U -> (R, dR/dU)
 Holds = Callable[[Vector], bool]  # whether the equations themselves hold at U
 #: damped steps far from a root gain a factor of two or so: 60 (chosen) bridge 18 decades
 STEPS = 60
@@ -19,8 +21,6 @@ LAST_STEP = 1e-13  # a relative step that is rounding: the next one would be too
 #: conditions above this leave no digit that is certain (eps times 1e13 is 2e-3): such a matrix is
 #: treated as singular, and directions below SINGULAR of the largest are left alone
 WORST_CONDITION, SINGULAR = 1e13, 1e-12
-#: unknowns from which on singular values take longer than all else (about a millisecond for 60)
-LARGE = 60
 #: a step counts as progress where the residual falls by this part of what it promises (Armijo 1966;
 #: the number is the usual one)
 ARMIJO = 1e-4
@@ -66,11 +66,11 @@ def _searched(
     scale = np.full(R.shape, 1e-12)
     typical = np.where(U == 0.0, 1.0, np.abs(U))
     for _ in range(STEPS):
-        if not np.isfinite(J).all():
+        if not jacobian.is_finite(J):
             return None
         typical = np.maximum(typical, np.abs(U))
-        scale = np.maximum(scale, np.abs(J) @ np.abs(U))
-        scale = np.maximum(scale, size * np.abs(J).max(axis=1, initial=0.0))
+        scale = np.maximum(scale, jacobian.row_sums(J, np.abs(U)))
+        scale = np.maximum(scale, size * jacobian.row_maxima(J))
         if (np.abs(R) <= EXACT * scale).all() and holds(U):
             return U
         moved = _damped(evaluate, U, Linearised(J, R, None if plain else typical), scale)
@@ -86,41 +86,32 @@ class Linearised:
     """J·step = −R with unknowns and equations in their own sizes: pressures beside valve areas are
     eleven decades apart in SI units, which is no sign of a singular matrix."""
 
-    def __init__(self, J: Vector, R: Vector, typical: Vector | None) -> None:
+    def __init__(self, J: Jacobian, R: Vector, typical: Vector | None) -> None:
         """Without `typical` sizes all count as they stand."""
         self.typical = np.ones(J.shape[1]) if typical is None else typical
-        rows = np.abs(J) @ self.typical
+        rows = jacobian.row_sums(J, self.typical)
         self.rows = np.where(rows > 0, rows, 1.0) if typical is not None else np.ones(J.shape[0])
         self.R = R
-        self.matrix = J * self.typical / self.rows[:, None]
+        self.matrix = jacobian.scaled(J, self.rows, self.typical)
         square = J.shape[0] == J.shape[1] and J.shape[0] > 0
-        self.regular = bool(square and _condition(self.matrix) < WORST_CONDITION)
+        self.factors = Factors(self.matrix) if square else None
+        self.regular = self.factors is not None and self.factors.condition < WORST_CONDITION
 
     def step(self, R: Vector) -> Vector:
         """−J⁻¹R in the unknowns' own sizes; the least-norm least-squares step where J is singular
         or not square. R may have several columns."""
         right = -(R.T / self.rows).T
-        if self.regular:
-            return np.asarray(np.linalg.solve(self.matrix, right), np.float64)
-        return np.asarray(np.linalg.lstsq(self.matrix, right, rcond=SINGULAR)[0], np.float64)
+        if self.factors is not None and self.regular:
+            return self.factors.solve(right)
+        matrix = jacobian.dense(self.matrix)
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=SINGULAR)[0], np.float64)
 
 
-def newton_step(J: Vector, R: Vector, U: Vector) -> Vector:
+def newton_step(J: Jacobian, R: Vector, U: Vector) -> Vector:
     """−J⁻¹R, column after column, as at the point `U`."""
     linear = Linearised(J, R, np.where(U == 0.0, 1.0, np.abs(U)))
     found: Vector = (linear.typical * linear.step(R).T).T
     return found
-
-
-def _condition(J: Vector) -> float:
-    """The condition of a matrix; of large ones an estimate, which is far quicker."""
-    if J.shape[0] < LARGE:
-        return float(np.linalg.cond(J))
-    from scipy.linalg import lapack  # slow to import, and only large models need it
-
-    factors, _, failed = lapack.dgetrf(J)
-    reciprocal = 0.0 if failed else lapack.dgecon(factors, np.linalg.norm(J, 1))[0]
-    return float(1.0 / reciprocal) if reciprocal > 0.0 else np.inf
 
 
 def at_guess(evaluate: Evaluate, U: Vector, guess: Vector) -> Vector:
@@ -130,13 +121,13 @@ def at_guess(evaluate: Evaluate, U: Vector, guess: Vector) -> Vector:
     if not near.any():
         return U
     R, J = evaluate(U)
-    allowed = np.maximum(np.abs(R), ROUNDED * (np.abs(J) @ np.abs(U)))
+    allowed = np.maximum(np.abs(R), ROUNDED * jacobian.row_sums(J, np.abs(U)))
     while near.any():
         trial = np.where(near, guess, U)
         worse = ~(np.abs(evaluate(trial)[0]) <= allowed)
         if not worse.any():
             return trial
-        near = near & ~(J[worse] != 0.0).any(axis=0)
+        near = near & ~jacobian.columns_of(J, worse)
     return U
 
 
@@ -164,7 +155,7 @@ def solve_by_continuation(
         return None
 
     def solve_at(point: Vector, share: float) -> Vector | None:
-        def eased(V: Vector) -> tuple[Vector, Vector]:
+        def eased(V: Vector) -> tuple[Vector, Jacobian]:
             R, J = evaluate(V)
             return R - (1 - share) * start, J
 
@@ -175,7 +166,7 @@ def solve_by_continuation(
 
 def _damped(
     evaluate: Evaluate, U: Vector, linear: Linearised, scale: Vector
-) -> tuple[Vector, Vector, Vector, float] | None:
+) -> tuple[Vector, Vector, Jacobian, float] | None:
     """Halve the step until the scaled residual falls, or the step that is left to go (Deuflhard,
     Newton Methods for Nonlinear Problems, 3.3); None where neither ever does."""
     relative = linear.step(linear.R)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from estimica.base.arrays import Vector
 
@@ -27,6 +26,8 @@ def balanced(matrix: Vector) -> Vector:
     there = matrix != 0.0
     if not there.any():
         return matrix
+    from scipy.optimize import linear_sum_assignment  # slow to import, and few models need it
+
     size = np.where(there, np.abs(matrix), 1.0)
     cost = np.where(there, -np.log(size), np.inf)
     rows, columns = linear_sum_assignment(np.where(there, cost, _NONE))
@@ -55,16 +56,19 @@ def _largest(cost: Vector, known: Vector) -> Vector:
 
 def independent(vectors: Vector, order: Sequence[int]) -> list[int]:
     """Rows of `vectors` that are no combination of those before them in `order`."""
-    basis: Vector = np.zeros((0, vectors.shape[1]))
-    found = []
+    basis: Vector = np.zeros((min(len(order), vectors.shape[1]), vectors.shape[1]))
+    found: list[int] = []
     for k in order:
+        if len(found) == len(basis):  # they span everything
+            break
+        so_far = basis[: len(found)]
         rest = vectors[k]
         whole = float(np.linalg.norm(rest))
         for _ in range(2):  # what rounding leaves of the first pass the second one takes
-            rest = rest - (basis @ rest) @ basis
+            rest = rest - (so_far @ rest) @ so_far
         left = float(np.linalg.norm(rest))
         if left > DEPENDENT * whole:
-            basis = np.vstack([basis, rest / left])
+            basis[len(found)] = rest / left
             found.append(k)
     return found
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from estimica.base.arrays import Vector
 from estimica.simulate.roots.newton import is_near_zero
@@ -130,6 +129,8 @@ def _dips(curve: Curve, x: Vector, value: Vector, guess: float) -> list[tuple[fl
             y = side * _one(curve, t)
             return y if np.isfinite(y) else np.inf
 
+        from scipy.optimize import minimize_scalar  # slow to import, and few models need it
+
         bottom = minimize_scalar(height, bounds=(x[k - 1], x[k + 1]), method="bounded")
         if bottom.fun < 0:
             intervals += [(float(x[k - 1]), float(bottom.x)), (float(bottom.x), float(x[k + 1]))]
@@ -147,6 +148,7 @@ def _nearest(brackets: list[tuple[float, float]], where: Range) -> list[tuple[fl
 
 def _between(curve: Curve, low: float, high: float) -> float | None:
     """The root between two points of different sign, to the last digits."""
+    from scipy.optimize import brentq  # slow to import, and few models need it
 
     def value(x: float) -> float:
         y = _one(curve, x)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 Rows = Sequence[Sequence[int]]
 
@@ -35,6 +33,10 @@ def match(rows: Rows, n_columns: int) -> Matching:
     n_rows = len(rows)
     if not n_rows or not n_columns:
         return Matching((-1,) * n_rows, (-1,) * n_columns)
+    # slow to import, and models whose sorted form is kept do not need them
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
     pointers = np.zeros(n_rows + 1, np.int32)
     np.cumsum([len(r) for r in rows], out=pointers[1:])
     indices = np.fromiter((c for r in rows for c in sorted(r)), np.int32, int(pointers[-1]))
