@@ -19,6 +19,7 @@ from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.llvm.call_expansion import written_out
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
 from estimica.compiled.sparse_plan import SparsePlan, sparse_plan
+from estimica.compiled.sparsity import NO_PATTERN, SparsityPattern, Tangent
 
 #: the argument table; k and Wk (a direction, [x; z] and its sensitivities) serve the stiff method
 ARGUMENTS = (
@@ -35,14 +36,14 @@ FUNCTIONS = (
     "linear",  # f and the nonzeros of f_x, f_v, f_P seed
     "output",  # y, yS
     "algebraic",  # g and the nonzeros of g_z
-    "algebraic_sens",  # g_x S + g_w W + g_P seed
-    "algebraic_total",  # ... + (g_t + g_u u') dt
+    "algebraic_sens",  # g_x S + g_w W + g_P seed, or the nonzeros of g_x, g_w, g_P seed
+    "algebraic_total",  # ... + (g_t + g_u u') dt, or the nonzeros and g_t + g_u u'
     "algebraic_rate",  # g_t + g_x x' + g_w w' + g_u u'
     "zero",
-    "zero_rate",  # its time derivative, and zero_x S + zero_v V + zero_P seed
+    "zero_rate",  # its time derivative
     "instants",  # and their sensitivities
     "event",  # event_x, reinit_fired, event_l
-    "event_sens",  # the total derivative of event_x
+    "event_sens",  # the total derivative of event_x, or the nonzeros and event_t + event_u u'
     "constraint",  # c, c_x
     "constraint_sens",  # c_x S + c_P seed
     "check",
@@ -53,26 +54,12 @@ FUNCTIONS = (
     "stiff_second",  # (F_w k + step F_t)_w W + (F_w k + step F_t)_P seed
     "stiff_linear",  # F, nonzeros of F_w, F_P seed, and F_t + F_u u'
     "stiff_second_linear",  # nonzeros of (F_w k + step F_t)_w and of (...)_P seed
+    "zero_sens",  # zero_x S + zero_v V + zero_P seed, or the nonzeros
 )
 #: products nx * m above which sparse Jacobians beat one long expression
 DIRECT_LIMIT = 400
-
-
-@dataclass(frozen=True, eq=False)
-class SparsityPattern:
-    """Rows and columns of the nonzeros that a compiled function writes."""
-
-    rows: Indices
-    columns: Indices
-
-    @staticmethod
-    def of(matrix: ca.SX) -> SparsityPattern:
-        """The places of a matrix's nonzeros, column by column."""
-        rows, columns = matrix.sparsity().get_triplet()
-        return SparsityPattern(np.array(rows, np.int64), np.array(columns, np.int64))
-
-
-NO_PATTERN = SparsityPattern(np.zeros(0, np.int64), np.zeros(0, np.int64))
+#: ... and operations times m: some ten thousand instructions take a second to compile
+DIRECT_OPERATIONS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +99,7 @@ class Kernel:
     algebraic_jacobian: SparsityPattern
     z_jacobian: SparsityPattern
     tuner_jacobian: SparsityPattern
+    tangents: dict[str, Tangent]  # of algebraic_sens, zero_sens and event_sens
     addresses: Indices
     code: MachineCode
     symbols: dict[str, ca.SX] = field(repr=False)
@@ -162,6 +150,7 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
         state_jacobian=sparse[0],
         algebraic_jacobian=sparse[1],
         tuner_jacobian=sparse[2],
+        tangents=builder.tangents,
         z_jacobian=SparsityPattern.of(ca.jacobian(hybrid.g, hybrid.z)),
         addresses=_table(code),
         code=code,
@@ -229,6 +218,11 @@ def _push(expression: ca.SX, pairs: list[tuple[ca.SX, ca.SX]], columns: int) -> 
     return ca.jtimes(expression, symbols, ca.densify(directions))
 
 
+def is_direct(function: ca.Function, rows: int, m: int) -> bool:
+    """Whether sensitivities of so many rows are best written as one expression."""
+    return rows * m <= DIRECT_LIMIT and function.n_instructions() * m <= DIRECT_OPERATIONS
+
+
 class _Builder:
     """Collects the functions of a kernel, each over the whole table of arguments."""
 
@@ -240,11 +234,35 @@ class _Builder:
         self.seed = ca.densify(h.seed) if m else ca.SX(h.nP, 0)
         self.S = _rows(symbols["S"], h.nx, m)
         self.V = _rows(symbols["V"], nv, m)
-        self.direct = h.nx * m <= DIRECT_LIMIT
+        self.tangents: dict[str, Tangent] = {}
+        self.direct = True
 
     def add(self, name: str, *results: ca.SX) -> None:
         """Results are written densely unless they are sparse on purpose (nonzeros only)."""
         self.functions[name] = ca.Function(name, self.inputs, list(results), {"cse": True})
+
+    def is_direct(self, name: str) -> bool:
+        """Whether the sensitivity of a function's result is best written as one expression."""
+        function = self.functions[name]
+        return is_direct(function, function.size1_out(0), self.m)
+
+    def tangent(self, name: str, expression: ca.SX) -> ca.SX:
+        """The nonzeros of its derivatives one after another; their places are kept by `name`."""
+        s, h = self.s, self.h
+        # its own unknowns are solved for: what they contribute is the solution's business
+        own = h.nz if name == "algebraic_sens" else 0
+        by_v = ca.jacobian(expression, s["v"])
+        if own:
+            by_v = ca.horzcat(ca.SX(by_v.shape[0], own), by_v[:, own:])
+        parts = (
+            ca.jacobian(expression, s["x"]),
+            by_v,
+            ca.jacobian(expression, s["x_pre"]),
+            ca.jacobian(expression, s["P"]) @ ca.sparsify(h.seed),
+        )
+        a, b, c, d = (SparsityPattern.of(part) for part in parts)
+        self.tangents[name] = Tangent(expression.shape[0], (a, b, c, d))
+        return ca.vertcat(*(ca.vec(part.nz[:]) for part in parts))
 
     def tuned(self, expression: ca.SX) -> ca.SX:
         """The sensitivity of an expression at fixed time."""
@@ -275,6 +293,7 @@ class _Builder:
         self.add("output", ca.densify(outputs), _flat(self.tuned(outputs)))
         if not self.m:
             return NO_PATTERN, NO_PATTERN, NO_PATTERN
+        self.direct = self.is_direct("rhs")
         if self.direct:
             self.add("both", f, _flat(self.tuned(f)))
             return NO_PATTERN, NO_PATTERN, NO_PATTERN
@@ -289,11 +308,15 @@ class _Builder:
         if not h.nz:
             return
         self.add("algebraic", ca.densify(h.g), ca.jacobian(h.g, h.z))
-        W = self.V[h.nz :, :]
-        plain = _push(h.g, [(s["x"], self.S), (h.w, W), (s["P"], self.seed)], self.m)
-        moved = self.explicit_rate(h.g) @ s["dt"].T
-        self.add("algebraic_sens", _flat(plain))
-        self.add("algebraic_total", _flat(plain + moved))
+        W, rate = self.V[h.nz :, :], self.explicit_rate(h.g)
+        if self.is_direct("algebraic"):
+            plain = _push(h.g, [(s["x"], self.S), (h.w, W), (s["P"], self.seed)], self.m)
+            self.add("algebraic_sens", _flat(plain))
+            self.add("algebraic_total", _flat(plain + rate @ s["dt"].T))
+        else:
+            nonzeros = self.tangent("algebraic_sens", h.g)
+            self.add("algebraic_sens", nonzeros)
+            self.add("algebraic_total", nonzeros, rate)
         wdot = s["vdot"][h.nz :]
         pairs = [(s["t"], ca.SX(1)), (s["x"], s["xdot"]), (h.w, wdot), (s["u"], s["udot"])]
         self.add("algebraic_rate", ca.densify(_push(h.g, pairs, 1)))
@@ -303,17 +326,24 @@ class _Builder:
         h, s = self.h, self.s
         if h.ng:
             self.add("zero", ca.densify(h.zero))
-            self.add("zero_rate", self.rate(h.zero), _flat(self.tuned(h.zero)))
+            self.add("zero_rate", self.rate(h.zero))
+            if self.is_direct("zero"):
+                self.add("zero_sens", _flat(self.tuned(h.zero)))
+            else:
+                self.add("zero_sens", self.tangent("zero_sens", h.zero))
         if h.nt:
             self.add("instants", ca.densify(h.instants), _flat(self.tuned(h.instants)))
         if not has_events(h):
             return
         parts = [ca.densify(e) for e in (h.event_x, h.reinit_fired, h.event_l)]
         self.add("event", *parts)
+        rate = self.explicit_rate(h.event_x)
+        if not self.is_direct("event"):
+            self.add("event_sens", self.tangent("event_sens", h.event_x), rate)
+            return
         before = _rows(s["S_pre"], h.nx, self.m)
         jump = self.tuned(h.event_x) + _push(h.event_x, [(s["x_pre"], before)], self.m)
-        moved = self.explicit_rate(h.event_x) @ s["dt"].T
-        self.add("event_sens", _flat(jump + moved))
+        self.add("event_sens", _flat(jump + rate @ s["dt"].T))
 
     def rest(self) -> None:
         """Constraints, checks and delays."""
@@ -347,9 +377,9 @@ def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffFun
     def add(name: str, *results: ca.SX) -> None:
         functions.append(ca.Function(name, inputs, list(results), {"cse": True}))
 
-    direct = n * m <= DIRECT_LIMIT
     tuners = second_w = second_tuners = ca.SX(n, 0)
     add("stiff_jacobian", ca.densify(F), jacobian, along)
+    direct = is_direct(functions[0], n, m)
     W = _rows(s["W"], n, m)
     if direct:
         pairs = [(w, W), (h.P, ca.densify(h.seed) if m else ca.SX(h.nP, 0))]

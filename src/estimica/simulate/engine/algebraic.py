@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.evaluation import call, set_inputs, set_result, settle_unknowns
+from estimica.simulate.engine.evaluation import (
+    add_moved,
+    call,
+    push,
+    set_inputs,
+    set_result,
+    settle_unknowns,
+)
 from estimica.simulate.engine.linear_algebra import (
     factor,
     factor_fully,
@@ -260,9 +267,17 @@ def differentiate_algebraic(iw: Vector, rw: Vector, function: int) -> int:
     nz, m = iw[at.NZ], iw[at.M]
     if not iw[at.LINEAR_Z]:
         factor_algebraic(iw, rw)
-    set_result(iw, 0, iw[at.O_VS])
-    call(iw, function)
-    sens = part(rw, iw[at.O_VS])
+    sens, head = part(rw, iw[at.O_VS]), iw[at.I_TANGENT_Z]
+    if iw[head + at.G_ROWS] == 0:
+        set_result(iw, 0, iw[at.O_VS])
+        call(iw, function)
+    else:
+        set_result(iw, 0, iw[at.O_TANGENT_Z])
+        set_result(iw, 1, iw[at.O_MOVED_Z])
+        call(iw, function)
+        push(iw, rw, head, part(rw, iw[at.O_TANGENT_Z]), sens)
+        if function == at.ALGEBRAIC_TOTAL:
+            add_moved(iw, rw, nz, part(rw, iw[at.O_MOVED_Z]), sens)
     for k in range(nz * m):
         sens[k] = -sens[k]
     solve_linear(iw, rw, sens, m)

@@ -6,7 +6,14 @@ from typing import Any
 
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.linear_algebra import add_entries, add_product, fill
-from estimica.simulate.engine.units import address, call_model, call_unit, engine_function, part
+from estimica.simulate.engine.units import (
+    address,
+    call_model,
+    call_unit,
+    engine_function,
+    part,
+    reals_at,
+)
 
 Vector = Any
 
@@ -82,3 +89,33 @@ def sparse_derivative(iw: Vector, rw: Vector, w: int, k: int) -> None:
                 part(rw, iw[at.O_FV]), part(rw, iw[at.O_VS]), m, out)  # fmt: skip
     add_entries(iw[at.NNZ_P], part(iw, iw[at.I_FP_ROW]), part(iw, iw[at.I_FP_COL]),
                 part(rw, iw[at.O_FP]), m, out)  # fmt: skip
+
+
+@engine_function
+def push(iw: Vector, rw: Vector, head: int, values: Vector, out: Vector) -> None:
+    """out := E_x S + E_v V + E_pre S_pre + E_P seed from the nonzeros of a tangent."""
+    m, count = iw[at.M], part(iw, head)
+    total = count[at.G_X] + count[at.G_V] + count[at.G_PRE] + count[at.G_TUNERS]
+    rows = part(count, at.G_FIRST)
+    columns = part(rows, total)
+    fill(count[at.G_ROWS] * m, out, 0.0)
+    k = 0
+    add_product(count[at.G_X], rows, columns, values, reals_at(iw[at.S]), m, out)
+    k += count[at.G_X]
+    add_product(count[at.G_V], part(rows, k), part(columns, k), part(values, k),
+                part(rw, iw[at.O_VS]), m, out)  # fmt: skip
+    k += count[at.G_V]
+    add_product(count[at.G_PRE], part(rows, k), part(columns, k), part(values, k),
+                part(rw, iw[at.O_S_PRE]), m, out)  # fmt: skip
+    k += count[at.G_PRE]
+    add_entries(count[at.G_TUNERS], part(rows, k), part(columns, k), part(values, k), m, out)
+
+
+@engine_function
+def add_moved(iw: Vector, rw: Vector, n: int, rate: Vector, out: Vector) -> None:
+    """out += rate dt, where the event moves with the tuners."""
+    m, dt = iw[at.M], iw[at.O_DT]
+    for i in range(n):
+        if rate[i] != 0.0:
+            for j in range(m):
+                out[i * m + j] += rate[i] * rw[dt + j]

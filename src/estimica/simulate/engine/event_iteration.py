@@ -17,8 +17,10 @@ from typing import Any
 
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import (
+    add_moved,
     call,
     derivative,
+    push,
     set_inputs,
     set_result,
     settle_unknowns,
@@ -33,7 +35,7 @@ from estimica.simulate.engine.events import (  # fmt: skip
     rates,
 )
 from estimica.simulate.engine.status import CHATTERING, DONE, EVENT_ITERATION
-from estimica.simulate.engine.units import Unit, call_unit, engine_function
+from estimica.simulate.engine.units import Unit, call_unit, engine_function, part
 
 Vector = Any
 #: rounds of the event iteration, and how often relations may take another side at one instant.
@@ -226,6 +228,21 @@ def settle_round(iw: Vector, rw: Vector, t: float, blur: float) -> int:
 
 
 @engine_function
+def differentiate_event(iw: Vector, rw: Vector) -> None:
+    """The total derivatives of what the event sets."""
+    head, sens = iw[at.I_TANGENT_EVENT], part(rw, iw[at.O_EVENT_S])
+    if iw[head + at.G_ROWS] == 0:
+        set_result(iw, 0, iw[at.O_EVENT_S])
+        call(iw, at.EVENT_SENS)
+        return
+    set_result(iw, 0, iw[at.O_TANGENT_EVENT])
+    set_result(iw, 1, iw[at.O_MOVED_EVENT])
+    call(iw, at.EVENT_SENS)
+    push(iw, rw, head, part(rw, iw[at.O_TANGENT_EVENT]), sens)
+    add_moved(iw, rw, iw[at.NX], part(rw, iw[at.O_MOVED_EVENT]), sens)
+
+
+@engine_function
 def apply_equations(iw: Vector, rw: Vector) -> bool:
     """New logicals and memories from the event equations, and the sensitivities of memories."""
     nx, m, memories = iw[at.NX], iw[at.M], iw[at.NMEMORY]
@@ -240,8 +257,7 @@ def apply_equations(iw: Vector, rw: Vector) -> bool:
             changed = True
             iw[at.INDEX] = iw[at.NG] + iw[at.NT] + i
     if m:
-        set_result(iw, 0, iw[at.O_EVENT_S])
-        call(iw, at.EVENT_SENS)
+        differentiate_event(iw, rw)
     for i in range(nx - memories, nx):
         changed |= move(rw, w0 + i, rw[iw[at.O_EVENT_X] + i])
         for j in range(i * m, i * m + m):

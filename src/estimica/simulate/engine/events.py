@@ -12,12 +12,13 @@ from estimica.simulate.engine.dormand_prince import dense
 from estimica.simulate.engine.evaluation import (  # fmt: skip
     call,
     derivative,
+    push,
     set_inputs,
     set_result,
     settle_unknowns,
 )
 from estimica.simulate.engine.status import ALGEBRAIC, DONE, SINGULAR
-from estimica.simulate.engine.units import call_unit, engine_function
+from estimica.simulate.engine.units import call_unit, engine_function, part
 
 Vector = Any
 #: zero functions are looked at so often within a step: the dense output is of degree four, so that
@@ -137,8 +138,20 @@ def rates(iw: Vector, rw: Vector, t: float, k: int) -> None:
         set_result(iw, 0, iw[at.O_ZERO])
         call(iw, at.ZERO)
         set_result(iw, 0, iw[at.O_ZERO_RATE])
-        set_result(iw, 1, iw[at.O_ZERO_S])
         call(iw, at.ZERO_RATE)
+
+
+@engine_function
+def differentiate_zeros(iw: Vector, rw: Vector) -> None:
+    """The sensitivities of the zero functions at the point, at fixed time."""
+    head = iw[at.I_TANGENT_ZERO]
+    if iw[head + at.G_ROWS] == 0:
+        set_result(iw, 0, iw[at.O_ZERO_S])
+        call(iw, at.ZERO_SENS)
+        return
+    set_result(iw, 0, iw[at.O_TANGENT_ZERO])
+    call(iw, at.ZERO_SENS)
+    push(iw, rw, head, part(rw, iw[at.O_TANGENT_ZERO]), part(rw, iw[at.O_ZERO_S]))
 
 
 @engine_function
@@ -209,6 +222,8 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
     if cause >= 0:
         slope = rw[iw[at.O_ZERO_RATE] + cause]
         bent = slope != 0.0 and (slope > 0.0) == (rw[iw[at.O_D] + cause] > 0.5)
+        if m > 0 and slope != 0.0 and not bent:
+            differentiate_zeros(iw, rw)
         for j in range(m):
             if slope != 0.0 and not bent:
                 rw[iw[at.O_DT] + j] = -rw[iw[at.O_ZERO_S] + cause * m + j] / slope

@@ -12,6 +12,7 @@ import numpy as np
 
 from estimica.base.arrays import Indices
 from estimica.compiled.sparse_plan import SparsePlan
+from estimica.compiled.sparsity import Tangent
 
 # argument table, in the order of compiled.kernel.ARGUMENTS
 (T, X, V, P, U, D, X_PRE, D_PRE, FLAGS, S, VS,
@@ -23,8 +24,8 @@ RESULT = 24
 # functions, in the order of compiled.kernel.FUNCTIONS
 (RHS, BOTH, LINEAR, OUTPUT, ALGEBRAIC, ALGEBRAIC_SENS, ALGEBRAIC_TOTAL, ALGEBRAIC_RATE, ZERO,
  ZERO_RATE, INSTANTS, EVENT, EVENT_SENS, CONSTRAINT, CONSTRAINT_SENS, CHECK, DELAYED, DELAYS,
- STIFF_JACOBIAN, STIFF_BOTH, STIFF_SECOND, STIFF_LINEAR, STIFF_SECOND_LINEAR,
- ) = range(32, 55)  # fmt: skip
+ STIFF_JACOBIAN, STIFF_BOTH, STIFF_SECOND, STIFF_LINEAR, STIFF_SECOND_LINEAR, ZERO_SENS,
+ ) = range(32, 56)  # fmt: skip
 
 # sizes
 (NX, NZ, NH, NV, NU, ND, NG, NT, NL, NC, NK, NY, M, N, NMEMORY, NSTIFF, LOWER, UPPER,
@@ -56,7 +57,7 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 (O_ROW_SIZE, O_ROW_WORK, O_STIFF_SIZE, O_STIFF_WORK) = range(165, 169)
 (I_STIFF_ROWS, I_STIFF_COLUMNS, STIFF_RANK) = range(187, 190)
 # damped steps: scales of the rows of g_z, z before the step, and where it began
-(O_SCALE, O_Z_OLD, O_Z_BEGIN) = (169, 55, 93)
+(O_SCALE, O_Z_OLD, O_Z_BEGIN) = (169, 98, 93)
 # the explicit method and its dense output
 (O_W0, O_W1, O_WT, O_WD, O_K1, O_K2, O_K3, O_K4, O_K5, O_K6, O_K7, O_E, O_R2, O_R3, O_R4, O_R5,
  O_RZ) = range(170, 187)  # fmt: skip
@@ -80,7 +81,10 @@ N_COUNTER = CALM_COUNT - STEPS + 1
  I_J2P_COL) = range(250, 270)  # fmt: skip
 # sparse factorisations of g_z and of the stiff method's matrix: their heads and their reals
 (I_SPARSE_Z, O_SPARSE_Z, I_SPARSE_STIFF, O_SPARSE_STIFF) = range(94, 98)
-FIRST_INDEX = 280  # index vectors begin here
+# nonzeros in place of sensitivities: heads, values, and what moves with the time of an event
+(I_TANGENT_Z, I_TANGENT_ZERO, I_TANGENT_EVENT, O_TANGENT_Z, O_TANGENT_ZERO, O_TANGENT_EVENT,
+ O_MOVED_Z, O_MOVED_EVENT) = range(280, 288)  # fmt: skip
+FIRST_INDEX = 290  # index vectors begin here
 
 # places in the settings vector
 RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP = range(8)
@@ -115,6 +119,18 @@ QUICK_LIMIT = 3
 (H_X, H_LX, H_UX, H_DIAGONAL, H_WORK) = range(19, 24)
 HEAD = 24
 NO_HEAD: Indices = np.zeros(HEAD, np.int64)
+
+
+# the head of a tangent: its rows, the nonzeros of its four parts; all their rows and then columns
+(G_ROWS, G_X, G_V, G_PRE, G_TUNERS, G_FIRST) = range(6)
+
+
+def tangent_head(tangent: Tangent) -> Indices:
+    """The head and the places of the nonzeros; no rows where there are none."""
+    counts = [len(p.rows) for p in tangent.parts]
+    head = np.array([tangent.rows, *counts], np.int64)
+    rows, columns = ([getattr(p, of) for p in tangent.parts] for of in ("rows", "columns"))
+    return np.concatenate([head, *rows, *columns])
 
 
 def sparse_head(plan: SparsePlan | None) -> Indices:

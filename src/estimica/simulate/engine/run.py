@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from estimica.base.arrays import Indices, Vector
-from estimica.compiled.kernel import Kernel, SparsityPattern
+from estimica.compiled.kernel import Kernel
 from estimica.compiled.llvm.machine_code import SETUP
+from estimica.compiled.sparsity import NO_TANGENT, SparsityPattern
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine import status as outcome
 from estimica.simulate.engine.algebraic import algebraic_unit, projection_unit
@@ -219,6 +220,13 @@ _ARGUMENT_PLACES = (
 )  # fmt: skip
 
 
+_TANGENTS = (
+    ("algebraic_sens", at.O_TANGENT_Z, at.I_TANGENT_Z),
+    ("zero_sens", at.O_TANGENT_ZERO, at.I_TANGENT_ZERO),
+    ("event_sens", at.O_TANGENT_EVENT, at.I_TANGENT_EVENT),
+)
+
+
 def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
     """How long each vector in rw is."""
     h, m = kernel.hybrid, kernel.m
@@ -244,6 +252,9 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
     }  # fmt: skip
     for vector in range(at.O_W0, at.O_R5 + 1):
         sizes[vector] = n
+    for name, place, _ in _TANGENTS:
+        sizes[place] = kernel.tangents.get(name, NO_TANGENT).size
+    sizes |= {at.O_MOVED_Z: nz, at.O_MOVED_EVENT: nx}
     if h.nh:
         many = h.nh * (1 + m)
         sizes |= {
@@ -296,6 +307,8 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         at.I_SPARSE_Z: at.sparse_head(kernel.z_plan),
         at.I_SPARSE_STIFF: at.sparse_head(kernel.stiff.plan if stiff else None),
     }
+    for name, _, place in _TANGENTS:
+        indices[place] = at.tangent_head(kernel.tangents.get(name, NO_TANGENT))
     for place, triplet in (
         (at.I_FX_ROW, kernel.state_jacobian), (at.I_FV_ROW, kernel.algebraic_jacobian),
         (at.I_FP_ROW, kernel.tuner_jacobian),
