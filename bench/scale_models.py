@@ -325,6 +325,6 @@ FAMILIES: dict[str, tuple[Callable[[int], Case], tuple[int, ...]]] = {
 
 def engine_v6() -> Case:
     """Six cylinders of the Modelica Standard Library: a multibody model with closed loops."""
-    name = "Modelica.Mechanics.MultiBody.Examples.Loops.EngineV6"
+    name = "Modelica.Mechanics.MultiBody.Examples.Loops.EngineV6_analytic"
     tuners = ("load.J", "filter.f")
     return Case("EngineV6", 0, name, None, 0.2, ("engineSpeed_rpm", "engineTorque"), tuners)

@@ -52,6 +52,10 @@ def test_sparse_and_dense_matrices_answer_alike() -> None:
     np.testing.assert_array_equal(
         jacobian.columns_of(sparse, some), jacobian.columns_of(full, some)
     )
+    few, many = np.arange(3, 9), np.arange(n - 1)
+    for rows_, columns_ in ((few, few + 1), (many, many + 1)):
+        part = jacobian.block(sparse, rows_, columns_)
+        np.testing.assert_array_equal(jacobian.dense(part), full[np.ix_(rows_, columns_)])
     scaled = jacobian.scaled(sparse, rows, weights)
     np.testing.assert_allclose(jacobian.dense(scaled), full * weights / rows[:, None])
     right = rng.uniform(-1, 1, (n, 3))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from estimica.base.arrays import Flags, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 
 if TYPE_CHECKING:  # slow to import, and only large systems need it
     from scipy.sparse import csc_array
@@ -68,6 +68,12 @@ def columns_of(J: Jacobian, rows: Flags) -> Flags:
     column = np.repeat(np.arange(J.shape[1]), np.diff(J.indptr))
     found[column[rows[J.indices] & (J.data != 0.0)]] = True
     return found
+
+
+def block(J: Jacobian, rows: Indices, columns: Indices) -> Jacobian:
+    """Some rows and columns; dense where they are few."""
+    found = J[np.ix_(rows, columns)]
+    return dense(found) if len(rows) < LARGE else found
 
 
 def scaled(J: Jacobian, rows: Vector, columns: Vector) -> Jacobian:

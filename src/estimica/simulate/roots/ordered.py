@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
+from estimica.simulate.roots.jacobian import Jacobian, block
 from estimica.simulate.roots.newton import Evaluate, solve
 from estimica.structure.graph.matching import match, strong_components
 
-Part = tuple[Vector, Vector]  # rows and columns
-Pair = tuple[Vector, Vector]  # residuals and their slopes
+Part = tuple[Indices, Indices]  # rows and columns
+Pair = tuple[Vector, Jacobian]  # residuals and their slopes
 
 
 def parts_of(rows: Sequence[Sequence[int]], n: int) -> list[Part]:
@@ -35,11 +36,11 @@ def solve_in_order(evaluate: Evaluate, U: Vector, parts: Sequence[Part]) -> Vect
     U = U.copy()
     for rows, columns in parts:
 
-        def at(point: Vector, rows: Vector = rows, columns: Vector = columns) -> Pair:
+        def at(point: Vector, rows: Indices = rows, columns: Indices = columns) -> Pair:
             whole = U.copy()
             whole[columns] = point
             R, J = evaluate(whole)
-            return R[rows], J[np.ix_(rows, columns)]
+            return R[rows], block(J, rows, columns)
 
         found = solve(at, U[columns])
         if found is None:
