@@ -562,3 +562,21 @@ equation
 end M;
 """
     np.testing.assert_allclose(run(text, "reader.y").value("reader.y"), 6 * TIMES)
+
+
+def test_a_flow_in_a_bus_that_only_one_side_uses_is_zero():
+    text = """
+model M
+  connector Flange Real phi; flow Real tau; end Flange;
+  expandable connector Bus end Bus;
+  model Position Flange f; parameter Real phi = 2; equation f.phi = phi; end Position;
+  model Spring Flange f; equation f.tau = 3*f.phi; end Spring;
+  model Driver Bus bus; Position wheel; Position pedal(phi = 5);
+  equation connect(wheel.f, bus.wheel); connect(pedal.f, bus.pedal); end Driver;
+  model Car Bus bus; Spring pedal; equation connect(pedal.f, bus.pedal); end Car;
+  Driver driver; Car car;
+equation
+  connect(driver.bus, car.bus);
+end M;
+"""
+    assert last(text, "driver.wheel.f.tau", "driver.pedal.f.tau") == [0, -15]

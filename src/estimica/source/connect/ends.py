@@ -49,3 +49,13 @@ def is_outside(component: Component, instance: Component) -> bool:
             break
         top = parent
     return top.parent is instance
+
+
+def in_bus(component: Component) -> bool:
+    """Whether it is part of an expandable connector."""
+    above = component.parent
+    while above is not None and not above.is_root:
+        if above.type.is_expandable:
+            return True
+        above = above.parent
+    return False

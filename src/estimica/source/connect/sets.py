@@ -199,6 +199,20 @@ def flow_equations(sets: ConnectionSets, flows: Iterable[End]) -> list[Equation]
     return equations
 
 
+def bus_flow_equations(sets: ConnectionSets, flows: Iterable[End]) -> list[Equation]:
+    """Nothing flows into a component through a member of its bus that it does not use.
+
+    Buses that are connected have the same members, also those that only one side needs.
+    """
+    equations = []
+    for end in flows:
+        from_around = Joint(end, outside=False) in sets.flows
+        if from_around and Joint(end, outside=True) not in sets.flows:
+            origin = Origin(f"{end.name} = 0", "", "unconnected flow")
+            equations.append(Equation(ex.name(end.name), ex.ZERO, origin))
+    return equations
+
+
 def _same_kind(left: End, right: End) -> bool:
     a, b = left.component.leaf, right.component.leaf
     return a is not None and b is not None and a.kind is b.kind and _literals(a) == _literals(b)

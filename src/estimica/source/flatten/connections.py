@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, Kind
-from estimica.source.connect.ends import is_connector, is_outside, scalars_of
+from estimica.source.connect.ends import in_bus, is_connector, is_outside, scalars_of
 from estimica.source.connect.expandable import Joined, grow, mark_given
 from estimica.source.connect.graph import ConnectionGraph, SpanningTrees, spanning_trees
 from estimica.source.connect.sets import (
     Connection,
     ConnectionSets,
+    bus_flow_equations,
     flow_equations,
     potential_equations,
 )
@@ -70,9 +72,13 @@ def connections_of(parts: Parts, names: ModelNames, evaluator: Evaluator) -> Con
 
 
 def connection_equations(
-    connections: Connections, parts: Parts, names: ModelNames, evaluator: Evaluator
+    connections: Connections,
+    parts: Parts,
+    names: ModelNames,
+    evaluator: Evaluator,
+    named: AbstractSet[str],
 ) -> list[Equation]:
-    """All equations that connections mean."""
+    """All equations that connections mean; other equations name the variables `named`."""
     flows = [
         end
         for leaf in parts.leaves
@@ -82,6 +88,9 @@ def connection_equations(
     return [
         *potential_equations(connections.sets),
         *flow_equations(connections.sets, flows),
+        *bus_flow_equations(
+            connections.sets, [f for f in flows if f.name not in named and in_bus(f.component)]
+        ),
         *connections.streams.equations(),
         *_cut_equations(connections, names, evaluator),
     ]

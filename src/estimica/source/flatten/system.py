@@ -9,6 +9,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, FlatSystem, Origin, Variability, Variable
 from estimica.source.clocks.synchronous import without_clocks
+from estimica.source.connect.ends import in_bus
 from estimica.source.evaluate.expressions import Evaluator
 from estimica.source.evaluate.values import ValueMismatch, is_array
 from estimica.source.external.twins import TWINS
@@ -123,7 +124,10 @@ def _system(
         else:
             (initial if section.initial else equations).section(placed)
     clocks = names.special_operators.clocks
-    joined = connection_equations(connections, parts, names, evaluator)
+    named = ex.names_in(
+        *(side for e in (*equations.equations, *algorithms, *bindings) for side in (e.lhs, e.rhs))
+    )
+    joined = connection_equations(connections, parts, names, evaluator, named)
     check_settled(connections, names, evaluator)
     discrete = whens.discrete()
     all_initial = [
@@ -194,7 +198,7 @@ def _unused_of_buses(
     candidates = {
         name
         for leaf in parts.leaves
-        if leaf.variability not in ("parameter", "constant") and _in_bus(leaf)
+        if leaf.variability not in ("parameter", "constant") and in_bus(leaf)
         for name in scalar_names(leaf)
     }
     if not candidates:
@@ -218,15 +222,6 @@ def _unused_of_buses(
                 candidates.discard(name)
                 used.append(name)
     return candidates
-
-
-def _in_bus(leaf: Component) -> bool:
-    above = leaf.parent
-    while above is not None and not above.is_root:
-        if above.type.is_expandable:
-            return True
-        above = above.parent
-    return False
 
 
 def _helpers(helpers: dict[str, Expression]) -> list[Variable]:
