@@ -258,3 +258,27 @@ end P;
 """
     run = load_model(text, "P.M").simulate(np.linspace(0, 2, 9), outputs=["x", "u"])
     np.testing.assert_allclose(run.value("u"), run.value("x"), rtol=1e-9)
+
+
+@pytest.mark.parametrize("start", [1.0, 2.0])
+def test_what_a_function_asserts_is_told_where_a_run_stops(start: float) -> None:
+    """The state grows beyond what the function takes, or begins there."""
+    text = f"""
+model M
+  function f
+    input Real u; output Real y;
+  protected
+    Real k;
+  algorithm
+    assert(u < 1.5, "the flow is too large for this pump");
+    k := u; y := 0;
+    while k > 1e-3 loop k := k/2; y := y + k; end while;
+  end f;
+  Real x(start = {start}, fixed = true); Real r;
+equation
+  der(x) = r;
+  r = f(x);
+end M;
+"""
+    with pytest.raises(SimulationError, match="the flow is too large for this pump"):
+        load_model(text).simulate(np.linspace(0, 3, 11))

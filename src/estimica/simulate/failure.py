@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 from estimica.compiled.equations import Equations
 from estimica.compiled.model.interface import Evaluation, ModelResponse
 from estimica.compiled.tuning import Constant
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
+from estimica.flat.function import Check, functions_in, statements
 from estimica.simulate.engine import status
 from estimica.simulate.engine.run import Run
 from estimica.simulate.response import Response
@@ -23,6 +27,8 @@ _FRICTION = (
 )
 #: functions that jump without an event, so that the steps chatter instead of a relation
 _JUMPS = re.compile(r"\b(sign|abs|noEvent)\s*\(")
+#: assertions of functions that are told: more than a few are not read
+_MOST_ASSERTIONS = 3
 _ADVICE = {
     status.STEP_TOO_SMALL: "look at that equation, or try other start values or looser tolerances",
     status.TOO_MANY_STEPS: "try looser tolerances, or a larger max_steps; method='auto' tries the "
@@ -65,6 +71,9 @@ def run_failure_text(
     if blame:
         message += f"; {blame}"
     message += f"; state there: {_state(equations, run)}"
+    told = _asserted(equations, run)
+    if told:
+        message += f"; a function that is called there stops where what it asserts fails: {told}"
     return _CODES[run.status], f"{message}; {advice}" if advice else message
 
 
@@ -74,6 +83,51 @@ def _assertion(equations: Equations, run: Run) -> str:
         a = found[run.index]
         return f"an assertion failed at time {run.time:g}: {a.message} ({a.origin})"
     return f"a check failed at time {run.time:g}"
+
+
+def _asserted(equations: Equations, run: Run) -> str:
+    """What functions assert on whose results the blamed unknown depends, the nearest first.
+
+    A function whose assertion fails has no result, so that the step that calls it is given up.
+    """
+    carried = equations.system.states + equations.system.memories
+    if run.status in (status.STEP_TOO_SMALL, status.NOT_FINITE_START):
+        known, prefix = carried, "der({})"
+    elif run.status == status.ALGEBRAIC:
+        known, prefix = equations.torn, "{}"
+    else:
+        return ""
+    if not 0 <= run.index < len(known):
+        return ""
+    found: dict[str, None] = {}
+    for value in _values_below(equations, prefix.format(known[run.index])):
+        for function in functions_in(value):
+            for s in statements(function.body):
+                if isinstance(s, Check) and s.message:
+                    found[f"'{s.message}' ({function.name})"] = None
+        if len(found) >= _MOST_ASSERTIONS:
+            break
+    return ", ".join(list(found)[:_MOST_ASSERTIONS])
+
+
+def _values_below(equations: Equations, unknown: str) -> Iterator[Expression]:
+    """What an unknown is computed from, nearest first."""
+    sources: dict[str, tuple[Expression, ...]] = {}
+    for block in equations.system.blocks:
+        if isinstance(block, Assignment):
+            sources[block.unknown] = (block.value,)
+        else:
+            sources.update((a.unknown, (a.value,)) for a in block.inner)
+            sources.update(dict.fromkeys(block.torn, block.residuals))
+    waiting, seen = deque([unknown]), {unknown}
+    while waiting:
+        for value in sources.get(waiting.popleft(), ()):
+            yield value
+            for e in ex.walk(value):
+                name = e.target if e.op == "name" else f"der({e.target})" if e.op == "der" else ""
+                if name and name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
 
 
 def _state(equations: Equations, run: Run) -> str:
