@@ -580,3 +580,30 @@ equation
 end M;
 """
     assert last(text, "driver.wheel.f.tau", "driver.pedal.f.tau") == [0, -15]
+
+
+@pytest.mark.parametrize(("order", "expected"), [(1, 1), (2, 12), (3, 123)])
+def test_branches_whose_sizes_fit_only_where_a_parameter_chooses_them(order, expected):
+    text = f"""
+model M
+  parameter Real limit = {order};
+  parameter Integer n = if limit > 2.5 then 3 elseif limit > 1.5 then 2 else 1;
+  Real a[n];
+  Real y = sum(a[i]*10^(n - i) for i in 1:n);
+equation
+  if limit < 1.5 then a = {{1}}; elseif limit < 2.5 then a = {{1, 2}}; else a = {{1, 2, 3}}; end if;
+end M;
+"""
+    assert last(text, "y") == [expected]
+
+
+def test_a_delay_of_zero_is_none():
+    text = """
+model M
+  parameter Real T = 0; parameter Real L = 0.2;
+  Real x = delay(time, T); Real y = delay(time, L);
+end M;
+"""
+    found = run(text, "x", "y")
+    np.testing.assert_allclose(found.value("x"), TIMES, atol=1e-12)
+    np.testing.assert_allclose(found.value("y"), np.maximum(TIMES - 0.2, 0), atol=1e-9)

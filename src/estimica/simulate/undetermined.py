@@ -39,6 +39,8 @@ class OpenValues:
     def missing(self, J: Vector, n_states: int, *point: Vector | float) -> list[int]:
         """Which conditions to add to those of slope J; the first unknowns are the states."""
         n = J.shape[1]
+        if not np.isfinite(J).all():
+            return []  # where the slopes are not known, nothing is
         own = independent(balanced(J).T, [*range(n_states, n), *range(n_states)])
         if set(range(n_states)) <= set(own):
             return []

@@ -81,7 +81,8 @@ def scaled(J: Jacobian, rows: Vector, columns: Vector) -> Jacobian:
     if isinstance(J, np.ndarray):
         return J * columns / rows[:, None]
     found = J.copy()
-    found.data *= np.repeat(columns, np.diff(J.indptr)) / rows[J.indices]
+    with np.errstate(over="ignore", invalid="ignore"):  # who takes it looks whether it is finite
+        found.data *= np.repeat(columns, np.diff(J.indptr)) / rows[J.indices]
     return found
 
 

@@ -73,7 +73,10 @@ def _searched(
         scale = np.maximum(scale, size * jacobian.row_maxima(J))
         if (np.abs(R) <= EXACT * scale).all() and holds(U):
             return U
-        moved = _damped(evaluate, U, Linearised(J, R, None if plain else typical), scale)
+        linear = Linearised(J, R, None if plain else typical)
+        if not jacobian.is_finite(linear.matrix):  # sizes beyond what numbers can hold
+            return None
+        moved = _damped(evaluate, U, linear, scale)
         if moved is None:
             break
         U, R, J, length = moved

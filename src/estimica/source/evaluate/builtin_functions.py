@@ -161,7 +161,16 @@ def _change(evaluator: Evaluator, a: Expression) -> Expression:
 def _delay(evaluator: Evaluator, call: tree.Call, scope: Scope, frame: Frame) -> Value:
     nodes = _ordered(call, "expr", "delayTime", "delayMax", least=2)
     values = [evaluator.one(n, scope, frame) for n in nodes]
-    return elementwise(lambda *args: ex.node("delay", *_numbers("delay", args)), *values)
+    return elementwise(lambda *args: _delayed(evaluator, *_numbers("delay", args)), *values)
+
+
+def _delayed(evaluator: Evaluator, signal: Expression, *times: Expression) -> Expression:
+    """A delay; a parameter that makes it none is built in, since no history can be so short."""
+    parameters = evaluator.parameters
+    if parameters.peek(times[0]) == 0.0:
+        parameters.number(times[0], evaluator.why("is a delay of zero"))
+        return signal
+    return ex.node("delay", signal, *times)
 
 
 def _smooth(evaluator: Evaluator, call: tree.Call, scope: Scope, frame: Frame) -> Value:

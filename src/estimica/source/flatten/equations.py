@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from estimica.base.errors import UnsupportedError
+from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, Origin
@@ -116,7 +116,19 @@ class _Reading:
             if ex.is_const(condition, 0.0):
                 continue
             guards = [g for g in (*excluded, condition) if g.op != "const"]
-            branches.append((condition, self._under(guards, body, frame)))
+            try:
+                branches.append((condition, self._under(guards, body, frame)))
+            except (SourceError, UnsupportedError):
+                # sizes may fit only in the branch that parameters choose
+                peek = self.evaluator.parameters.peek
+                chosen = [b for b in branches if peek(b[0])]
+                if not chosen and (condition.op == "const" or peek(condition) != 0.0):
+                    raise
+                self._chosen_by(chosen[0][0] if chosen else condition)
+                if chosen:
+                    branches = [(ex.ONE, chosen[0][1])]
+                    break
+                continue
             if condition.op == "const":
                 break
             excluded.append(ex.logical_not(condition))
@@ -135,8 +147,11 @@ class _Reading:
         parameters = self.evaluator.parameters
         if any(parameters.peek(condition) is None for condition, _ in branches):
             return branches
-        why = self.evaluator.why("selects among different numbers of equations")
-        return [next(b for b in branches if parameters.number(b[0], why))]
+        return [next(b for b in branches if self._chosen_by(b[0]))]
+
+    def _chosen_by(self, condition: Expression) -> bool:
+        why = self.evaluator.why("selects among different equations")
+        return bool(self.evaluator.parameters.number(condition, why))
 
     def _under(
         self, guards: list[Expression], body: Sequence[tree.Equation], frame: Frame
