@@ -141,7 +141,8 @@ class Attempt:
         if reference is None:
             self._note(verdict="runs")
         else:
-            self._compare(reference, {n: run.value(ours) for n, ours in signals.items()})
+            events = np.array(run.events, float)
+            self._compare(reference, {n: run.value(ours) for n, ours in signals.items()}, events)
 
     def _signals(self, model: Any, wanted: Iterable[str]) -> dict[str, str]:
         """Signals of the reference that the model has, with the names that it gives them."""
@@ -168,11 +169,12 @@ class Attempt:
         if stop is not None and abs(stop - last) > 1e-6 * max(abs(stop), abs(last)):
             self._note(notes=(f"the class stops at {stop:g}, the reference at {last:g}",))
 
-    def _compare(self, reference: Reference, values: dict[str, Any]) -> None:
+    def _compare(self, reference: Reference, values: dict[str, Any], events: Any) -> None:
         found: list[Distance] = []
         late: list[str] = []
         for n, y in values.items():
             curve, ours = reference.curve(n), np.asarray(y, float)
+            curve = reference.without_events(curve, events)
             found.append(distance(n, curve, ours, reference.interval))
             strict = distance(n, curve, ours, reference.interval, late_events=False)
             if found[-1].agrees and not strict.agrees:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from campaign import text_results
-from campaign.comparison import Curve, Vector, output_interval
+from campaign.comparison import ROUNDED, Curve, Vector, output_interval
 
 SIGNALS = "comparisonSignals.txt"
 
@@ -23,6 +23,7 @@ class Reference:
 
     rows: dict[str, Vector]  # by name without spaces; `time` is one of them
     wanted: tuple[str, ...]  # signals to be compared, those that the file has
+    marks_events: bool = True  # whether an event is two rows; else a row at it may be either side
 
     @property
     def row_times(self) -> Vector:
@@ -42,6 +43,15 @@ class Reference:
     def curve(self, signal: str) -> Curve:
         """One of the signals."""
         return Curve.of(self.row_times, self.rows[signal])
+
+    def without_events(self, curve: Curve, events: Vector) -> Curve:
+        """The curve without rows at events of ours, where nobody knows which side a row is."""
+        if self.marks_events or not len(events):
+            return curve
+        nearest = np.abs(curve.times[:, None] - np.asarray(events)[None, :]).min(axis=1)
+        hidden = nearest <= ROUNDED * self.interval
+        low, high = (np.where(hidden, np.nan, v) for v in (curve.low, curve.high))
+        return Curve(curve.times, low, high) if not hidden.all() else curve
 
 
 def classes(folder: Path) -> Iterator[str]:
@@ -78,7 +88,8 @@ def read_reference(folder: Path, name: str) -> Reference | None:
         return None
     if path.suffix == ".txt":
         rows = {plain(n): row for n, row in text_results.read_rows(path).items()}
-        return Reference(rows, tuple(n for n in rows if n != "time")) if rows else None
+        wanted = tuple(n for n in rows if n != "time")
+        return Reference(rows, wanted, marks_events=False) if rows else None
     try:
         table = pd.read_csv(path, dtype=float)
     except ValueError:  # not a table of numbers: empty, or a note where to find it

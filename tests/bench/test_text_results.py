@@ -59,3 +59,9 @@ def test_values_stand_at_equidistant_times(reference, results):
 
 def test_a_text_without_curves_is_no_reference(reference, results):
     assert reference.read_reference(results, "Lib.Other.Tank") is None
+
+
+def test_a_row_at_an_event_may_be_either_side(reference, results):
+    found = reference.read_reference(results, "Lib.Part_A.Examples.Tank_2")
+    curve = found.without_events(found.curve("tank.T[1,2]"), np.array([2.0, 2.7]))
+    assert np.isnan(curve.low).tolist() == [False, False, True, False, False]
