@@ -607,3 +607,17 @@ end M;
     found = run(text, "x", "y")
     np.testing.assert_allclose(found.value("x"), TIMES, atol=1e-12)
     np.testing.assert_allclose(found.value("y"), np.maximum(TIMES - 0.2, 0), atol=1e-9)
+
+
+def test_a_text_of_parameters_is_known_to_functions_of_texts():
+    text = """
+model M
+  function hash input String s; output Integer h;
+    external "C" h = ModelicaStrings_hashString(s); end hash;
+  function named input Real x; output Integer h;
+    algorithm h := hash("x = " + String(x)); end named;
+  parameter Real p = 2.5;
+  Real y = if named(p) == hash("x = 2.5") and named(p + 1) == hash("x = 3.5") then 1 else 0;
+end M;
+"""
+    assert last(text, "y") == [1]

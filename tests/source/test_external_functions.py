@@ -109,6 +109,11 @@ def test_resources_of_libraries(tmp_path: Path) -> None:
         resource_path("https://example.org/x", folders.get)
 
 
+def test_the_digest_of_a_text() -> None:
+    found = FakeHost().call("cryptographicsHash", "abc")  # FIPS 180, example A.1
+    assert found == "a9993e364706816aba3e25717850c26c9cd0d89d"
+
+
 def test_the_full_path_of_a_resource(tmp_path: Path) -> None:
     host = FakeHost(folders={"Lib": tmp_path})
     found = host.call("ModelicaInternal_fullPathName", "modelica://Lib/Resources/../x.txt")

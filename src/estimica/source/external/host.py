@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Origin
+from estimica.source.evaluate.texts import settled
 from estimica.source.evaluate.values import Array, Value, ValueMismatch, Written, is_array
 from estimica.source.instants import Instants
 
@@ -75,6 +76,19 @@ def scalar(value: Value) -> Expression:
     if not isinstance(value, Expression):
         raise ValueMismatch("an external function needs a number here")
     return value
+
+
+def with_known_texts(twin: Twin) -> Twin:
+    """The twin with texts of parameters as they are now, in the place of `{name}`."""
+
+    def called(host: Host, a: Sequence[Value]) -> Value | Written:
+        def number(e: Expression) -> float | None:
+            known = host.parameters.peek(e)
+            return None if known is None else host.number(e, "it is part of a text")
+
+        return twin(host, [settled(v, number) if isinstance(v, str) else v for v in a])
+
+    return called
 
 
 def text(value: Value) -> str:

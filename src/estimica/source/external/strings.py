@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 
 from estimica.flat import expression as ex
-from estimica.source.evaluate.values import Value, Written
-from estimica.source.external.host import Host, Twin, text, truth, whole
+from estimica.source.evaluate.values import RuntimeText, Value, ValueMismatch, Written
+from estimica.source.external.host import Host, Twin, text, truth, whole, with_known_texts
 
 _SPACE = " \t\n\v\f\r"
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -89,7 +90,7 @@ def _scan_real(host: Host, a: Sequence[Value]) -> Written:
 def _hash(host: Host, a: Sequence[Value]) -> Value:
     """Partow's hash of the bytes, as a signed Integer."""
     code = 0xAAAAAAAA
-    for i, byte in enumerate(text(a[0]).encode()):
+    for i, byte in enumerate(_of_now(a[0]).encode()):
         if i % 2 == 0:
             code ^= (code << 7) ^ (byte * (code >> 3))
         else:
@@ -98,7 +99,19 @@ def _hash(host: Host, a: Sequence[Value]) -> Value:
     return ex.const(code - (1 << 32) if code >> 31 else code)
 
 
-STRING_TWINS: dict[str, Twin] = {
+def _digest(host: Host, a: Sequence[Value]) -> Value:
+    """SHA-1 in hexadecimal digits: a name for what a text says, nothing secret."""
+    return hashlib.sha1(_of_now(a[0]).encode(), usedforsecurity=False).hexdigest()
+
+
+def _of_now(value: Value) -> str:
+    """A text that must be known now: a number is made of it."""
+    if isinstance(value, RuntimeText):
+        raise ValueMismatch("a text that is known only during the run")
+    return text(value)
+
+
+_TWINS: dict[str, Twin] = {
     "ModelicaStrings_length": _length,
     "ModelicaStrings_compare": _compare,
     "ModelicaStrings_substring": _substring,
@@ -108,4 +121,6 @@ STRING_TWINS: dict[str, Twin] = {
     "ModelicaStrings_scanInteger": _scan_integer,
     "ModelicaStrings_scanReal": _scan_real,
     "ModelicaStrings_hashString": _hash,
+    "cryptographicsHash": _digest,
 }
+STRING_TWINS = {name: with_known_texts(twin) for name, twin in _TWINS.items()}
