@@ -621,3 +621,17 @@ model M
 end M;
 """
     assert last(text, "y") == [1]
+
+
+def test_a_loop_up_to_an_argument_that_changes():
+    text = """
+model M
+  function factorial input Integer n; output Integer f;
+    algorithm f := 1; for k in 1:n loop f := k*f; end for; end factorial;
+  Integer n = integer(5*time); Integer f = factorial(n); Integer g = factorial(4);
+end M;
+"""
+    found = run(text, "f", "g")
+    counts = np.floor(5 * TIMES + 1e-9).astype(int)
+    np.testing.assert_array_equal(found.value("f"), np.array([1, 1, 2, 6, 24, 120])[counts])
+    np.testing.assert_array_equal(found.value("g"), 24)

@@ -33,7 +33,14 @@ from estimica.source.evaluate.values import (
 )
 from estimica.source.kept.derivatives import StatedDerivative, stated_derivative
 from estimica.source.kept.leaves import Leaf, leaves, mapped
-from estimica.source.kept.recorder import PREFIX, CannotKeepError, Recorder, has_open_loop, nodes_of
+from estimica.source.kept.recorder import (
+    PREFIX,
+    CannotKeepError,
+    Recorder,
+    has_open_loop,
+    names_in_ranges,
+    nodes_of,
+)
 from estimica.source.limits import check_limits
 from estimica.source.syntax import tree
 
@@ -72,6 +79,7 @@ class KeptCalls:
     def __init__(self) -> None:
         self._known: dict[object, _Kept | None] = {}
         self._weights: dict[Function, int] = {}
+        self._ends: dict[Function, frozenset[str]] = {}
         self._active: list[tuple[Function, ...]] = []  # with the functions handed to them
 
     def call(
@@ -89,7 +97,9 @@ class KeptCalls:
             if _pairs(arguments, written) > _MOST_PAIRS:
                 return None
             self._weights[function] = LARGE
-        if not self._is_candidate(evaluator, function):
+        if not self._is_candidate(evaluator, function) and not self._runs_on(
+            evaluator, function, arguments
+        ):
             return None
         symbols, given = _symbols(evaluator, function, arguments)
         if not given:
@@ -117,6 +127,17 @@ class KeptCalls:
         if function.external is not None or not function.outputs or not function.body:
             return False
         return self._weight(evaluator, function) >= LARGE
+
+    def _runs_on(self, evaluator: Evaluator, function: Function, arguments: Frame) -> bool:
+        """Whether a loop of a function goes up to an argument that only the run knows."""
+        if function.external is not None or not function.outputs:
+            return False
+        if function not in self._ends:
+            self._ends[function] = names_in_ranges(function.body)
+        given = [v for n, v in arguments.items() if n in self._ends[function]]
+        return any(
+            isinstance(v, Expression) and evaluator.parameters.peek(v) is None for v in given
+        )
 
     def _weight(self, evaluator: Evaluator, function: Function) -> int:
         """Its length with all that it calls; a loop without a known end counts as too long."""

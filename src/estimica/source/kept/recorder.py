@@ -463,7 +463,17 @@ def has_open_loop(body: Sequence[tree.Equation]) -> bool:
     )
 
 
-def nodes_of(body: Sequence[tree.Equation]) -> Iterator[tree.Expression | tree.Equation]:
+def names_in_ranges(body: Sequence[tree.Equation]) -> frozenset[str]:
+    """The variables that the ranges of loops depend on."""
+    loops = [n for n in nodes_of(body) if isinstance(n, tree.For)]
+    ranges = [i.range for loop in loops for i in loop.iterators if i.range is not None]
+    found = (n for n in nodes_of(ranges) if isinstance(n, tree.Reference))
+    return frozenset(n.parts[0].name for n in found)
+
+
+def nodes_of(
+    body: Sequence[tree.Expression | tree.Equation],
+) -> Iterator[tree.Expression | tree.Equation]:
     """All nodes of an algorithm."""
     stack: list[tree.Expression | tree.Equation | None] = list(body)
     while stack:
