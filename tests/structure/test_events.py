@@ -81,12 +81,29 @@ def test_equal_and_opposite_relations_share_one_mode() -> None:
     ],
 )
 def test_no_event_inside_no_event_and_smooth(text: str) -> None:
-    result = sort_system(system([real("x", 0.0), "y"], ["der(x) = 1", f"y = {text}"]))
+    variables = [real("x", 0.0), real("s", 0.0), "y"]
+    result = sort_system(system(variables, ["der(x) = 1", "der(s) = y", f"y = {text}"]))
     assert result.relations == ()
     assert result.logicals == ()
     outside = text.removeprefix("noEvent").removeprefix("smooth").replace(", 0)", ")")
-    eventful = sort_system(system([real("x", 0.0), "y"], ["der(x) = 1", f"y = {outside}"]))
+    eventful = sort_system(system(variables, ["der(x) = 1", "der(s) = y", f"y = {outside}"]))
     assert eventful.relations
+
+
+@pytest.mark.parametrize("text", ["1 if x > 1 else 2", "mod(x, 3)", "floor(x) + sign(x)"])
+def test_what_is_only_looked_at_makes_no_event(text: str) -> None:
+    variables = [real("x", 0.0), "y", "z"]
+    looked_at = sort_system(system(variables, ["der(x) = 1", f"y = {text}", "z = 2 * y"]))
+    assert looked_at.relations == looked_at.logicals == ()
+    deciding = [*variables, boolean("b")]
+    decides = sort_system(system(deciding, ["der(x) = 1", f"y = {text}", "z = 2 * y", "b = z > 1"]))
+    assert len(decides.relations) > 1
+
+
+def test_the_time_makes_events_for_what_is_only_looked_at() -> None:
+    equations = ["der(x) = 1", "y = 1 if time > 1 else x"]
+    (relation,) = sort_system(system([real("x", 0.0), "y"], equations)).relations
+    assert relation.instant is not None
 
 
 def test_parameter_relations_stay_expressions() -> None:
@@ -144,7 +161,9 @@ def test_time_relation_with_a_moving_partner_is_a_state_relation() -> None:
 
 
 def test_equality_of_reals_makes_no_event_but_a_note() -> None:
-    result = sort_system(system([real("x", 0.0), "y"], ["der(x) = 1", "y = 1 if x == 2 else 0"]))
+    variables = [real("x", 0.0), real("s", 0.0)]
+    equations = ["der(x) = 1", "der(s) = 1 if x == 2 else 0"]
+    result = sort_system(system(variables, equations))
     assert result.relations == ()
     assert "equality makes no event" in result.notes[0]
 
@@ -455,10 +474,11 @@ def test_homotopy_is_kept_where_it_needs_nothing_new() -> None:
     kept = system([real("x", 1.0), "y"], ["der(x) = -y", "0 = homotopy(y^3 + y - x, y - x)"])
     block = sort_system(kept).blocks[0]
     assert any(e.op == "homotopy" for e in ex.walk(block.residuals[0]))  # type: ignore[union-attr]
-    dropped = system(
-        [real("x", 1.0), "y", "z"], ["der(x) = -y", "0 = homotopy(y^3 + y - x, y - z)", "z = 2*y"]
-    )
-    block = sort_system(dropped).blocks[0]
+    named = ["der(x) = -y", "0 = homotopy(y^3 + y - x, y - z)", "z = w/2", "w = 4*y"]
+    block = sort_system(system([real("x", 1.0), "y", "z", "w"], named)).blocks[0]
+    assert any(e.op == "homotopy" for e in ex.walk(block.residuals[0]))  # type: ignore[union-attr]
+    foreign = ["der(x) = -y", "0 = homotopy(y^3 + y - x, y - z)", "0 = z^3 + z - 2*y"]
+    block = sort_system(system([real("x", 1.0), "y", "z"], foreign)).blocks[0]
     assert not any(e.op == "homotopy" for e in ex.walk(block.residuals[0]))  # type: ignore[union-attr]
 
 

@@ -11,6 +11,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Equation, Origin
 from estimica.structure.events.latches import AlgebraicPast
 from estimica.structure.events.logic import order_assignments, solve_logic
+from estimica.structure.events.observers import observing
 from estimica.structure.events.roles import VariableRoles, assign_roles
 from estimica.structure.events.whens import write_whens
 from estimica.structure.events.writer import EventWriter
@@ -93,9 +94,10 @@ def _divided(
 ) -> tuple[list[Equation], list[Equation], list[Assignment]]:
     """Continuous equations, logical equations, and those of discrete Reals outside whens."""
     continuous, logical, remembered = list[Equation](), list[Equation](), list[Assignment]()
-    held = draft.assigned_in_whens
-    for e in draft.equations:
-        lhs, rhs = (writer.eventful(side, e.origin) for side in (e.lhs, e.rhs))
+    held, looked_at = draft.assigned_in_whens, observing(roles)
+    for number, e in enumerate(draft.equations):
+        write = writer.observed if number in looked_at else writer.eventful
+        lhs, rhs = (write(side, e.origin) for side in (e.lhs, e.rhs))
         target = _remembered_target(e, roles, held)
         if target is not None:
             value = rhs if e.lhs is ex.name(target) else lhs

@@ -7,6 +7,8 @@ need and the user never wrote have names that begin with `$`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
+from functools import cached_property
 
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
@@ -16,12 +18,25 @@ from estimica.structure.events.roles import VariableRoles
 from estimica.structure.linear import linear_split
 from estimica.structure.sorted_system import Assignment, Delay, Relation
 
+#: how often variables of a simplified expression are replaced by what they are equal to; chosen:
+#: libraries write such an expression as a variable of its own, of others at times
+DEFINITIONS = 3
+
+
+class Events(Enum):
+    """Which relations make events."""
+
+    ALL = "all"
+    OF_TIME = "of the time"
+    NONE = "none"
+
 
 class EventWriter:
     """Turns expressions of the flat model into expressions of modes and hidden variables.
 
     `eventful` is for equations and conditions: their relations make events. `silent` is for what
-    stands below noEvent or inside a when: relations there are evaluated as they stand.
+    stands below noEvent or inside a when: relations there are evaluated as they stand. `observed`
+    is for variables that are only looked at: what depends on the time alone makes events.
     """
 
     def __init__(self, roles: VariableRoles) -> None:
@@ -30,7 +45,7 @@ class EventWriter:
         self.relations = RelationTable(self.moves, roles.draft.flat.by_name)
         self.notes: dict[str, None] = {}
         self.origin = Origin()
-        self._memos: dict[bool, dict[Expression, Expression]] = {True: {}, False: {}}
+        self._memos: dict[Events, dict[Expression, Expression]] = {e: {} for e in Events}
         self._moving: dict[Expression, bool] = {}
         self._settled: dict[Expression, Expression] = {}
         self._floors: dict[Expression, Expression] = {}
@@ -38,12 +53,17 @@ class EventWriter:
     def eventful(self, e: Expression, origin: Origin) -> Expression:
         """`e` with its relations as modes."""
         self.origin = origin
-        return self._rewritten(e, events=True)
+        return self._rewritten(e, Events.ALL)
+
+    def observed(self, e: Expression, origin: Origin) -> Expression:
+        """`e` with the relations of the time as modes and all others as they stand."""
+        self.origin = origin
+        return self._rewritten(e, Events.OF_TIME)
 
     def silent(self, e: Expression, origin: Origin) -> Expression:
         """`e` with its relations as they stand."""
         self.origin = origin
-        return self._rewritten(e, events=False)
+        return self._rewritten(e, Events.NONE)
 
     def settled(self, e: Expression) -> Expression:
         """`e` for use between events: no pre, no flags."""
@@ -66,7 +86,7 @@ class EventWriter:
 
     # -- rewriting -------------------------------------------------------------------------------
 
-    def _rewritten(self, root: Expression, *, events: bool) -> Expression:
+    def _rewritten(self, root: Expression, events: Events) -> Expression:
         memo = self._memos[events]
         stack = [(root, False)]
         while stack:
@@ -76,9 +96,9 @@ class EventWriter:
             if not e.operands:
                 memo[e] = self._leaf(e)
             elif e.op in ("noEvent", "smooth"):
-                memo[e] = self._rewritten(e.operands[0], events=False)
+                memo[e] = self._rewritten(e.operands[0], Events.NONE)
             elif ready:
-                memo[e] = self._node(e, [memo[a] for a in e.operands], events=events)
+                memo[e] = self._node(e, [memo[a] for a in e.operands], events)
             else:
                 stack.append((e, True))
                 stack.extend((a, False) for a in reversed(e.operands) if a not in memo)
@@ -87,10 +107,10 @@ class EventWriter:
     def _leaf(self, e: Expression) -> Expression:
         return self.previous(ex.name(e.target)) if e.op == "pre" else e
 
-    def _node(self, e: Expression, a: list[Expression], *, events: bool) -> Expression:
-        if e.op in ex.RELATIONS and events and any(map(self.moves, a)):
+    def _node(self, e: Expression, a: list[Expression], events: Events) -> Expression:
+        if e.op in ex.RELATIONS and self._has_event(a, events):
             return self._relation(e.op, a)
-        if e.op in ex.STEPWISE and events and any(map(self.moves, a)):
+        if e.op in ex.STEPWISE and self._has_event(a, events):
             return _STEPS[e.op](self, a)
         match e.op:
             case "sample":
@@ -104,6 +124,12 @@ class EventWriter:
             case "homotopy":
                 return self._kept_homotopy(*a)
         return ex.rebuild(e, a)
+
+    def _has_event(self, a: list[Expression], events: Events) -> bool:
+        if events is Events.NONE or not any(map(self.moves, a)):
+            return False
+        leaves = (x for x in ex.walk(*a) if not x.operands)
+        return events is Events.ALL or all(x is ex.TIME for x in leaves if self.moves(x))
 
     def _relation(self, op: str, a: list[Expression]) -> Expression:
         if op in ("eq", "ne"):
@@ -124,9 +150,26 @@ class EventWriter:
     def _kept_homotopy(self, actual: Expression, simplified: Expression) -> Expression:
         """The simplified expression is of use only where it needs no other unknown."""
         leaves = {e for e in ex.walk(actual) if not e.operands}
-        others = [e for e in ex.walk(simplified) if not e.operands and e not in leaves]
-        fits = not any(e.op in ("name", "der") and self.roles.moves(e) for e in others)
-        return ex.node("homotopy", actual, simplified) if fits else actual
+        for _ in range(DEFINITIONS):
+            others = [e for e in ex.walk(simplified) if not e.operands and e not in leaves]
+            others = [e for e in others if e.op in ("name", "der") and self.roles.moves(e)]
+            if not others:
+                return ex.node("homotopy", actual, simplified)
+            if not all(e in self._definitions for e in others):
+                break
+            written = {e: self._rewritten(self._definitions[e], Events.NONE) for e in others}
+            (simplified,) = ex.rewrite([simplified], _replacing(written))
+        return actual
+
+    @cached_property
+    def _definitions(self) -> dict[Expression, Expression]:
+        """What variables are equal to, where an equation says so."""
+        found: dict[Expression, Expression] = {}
+        for e in self.roles.draft.equations:
+            for side, other in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+                if side.op == "name":
+                    found.setdefault(side, other)
+        return found
 
     # -- previous values -------------------------------------------------------------------------
 
@@ -187,6 +230,10 @@ class EventWriter:
         above = self.relations.mode("gt", a, ex.ZERO, self.origin)
         below = self.relations.mode("lt", a, ex.ZERO, self.origin)
         return ex.conditional(above, ex.ONE, ex.conditional(below, ex.const(-1.0), ex.ZERO))
+
+
+def _replacing(written: dict[Expression, Expression]) -> Callable[[Expression], Expression]:
+    return lambda e: written.get(e, e)
 
 
 Step = Callable[[EventWriter, list[Expression]], Expression]
