@@ -227,3 +227,103 @@ end Leg;
     np.testing.assert_allclose(run.value("i"), i, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(run.value("i1"), np.maximum(i, 0), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(run.value("i2"), np.maximum(-i, 0), rtol=1e-5, atol=1e-5)
+
+
+def test_homotopy_chooses_among_several_solutions():
+    """A multivibrator: of its three states at the start the simplified law names one."""
+    model = es.load_model("""
+model Multivibrator
+  parameter Real gain = 1e4, limit = 1;
+  Real x(start=0.1, fixed=true), u, out, easy;
+equation
+  u = 0.5*out - x;
+  easy = -limit;
+  out = homotopy(
+    smooth(0, noEvent(if gain*u > limit then limit else if gain*u < -limit then -limit else gain*u)),
+    easy);
+  der(x) = out - x;
+end Multivibrator;
+""")
+    turn = 0.5 - 1 / 1e4  # where the amplifier leaves its limit
+    first = np.log(1.1 / (1 - turn))
+    t = np.linspace(0, first + 1, 41)
+    run = model.simulate(t, outputs=["x", "out"], options=OPTIONS)
+    falling = t < first
+    x = np.where(falling, -1 + 1.1 * np.exp(-t), 1 - (1 + turn) * np.exp(first - t))
+    np.testing.assert_allclose(run.value("x"), x, atol=1e-4)
+    np.testing.assert_allclose(run.value("out"), np.where(falling, -1, 1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("threshold", ["if time < 1 then 1 else 3", "limit"])
+def test_a_threshold_that_is_raised_when_it_is_reached_is_not_crossed(threshold):
+    model = es.load_model(f"""
+model Raised
+  Real x(start=0, fixed=true);
+  discrete Real limit(start=1, fixed=true);
+  Integer n(start=0, fixed=true);
+equation
+  der(x) = 1;
+  when sample(1, 10) then
+    limit = 3;
+  end when;
+  when x > ({threshold}) then
+    n = pre(n) + 1;
+  end when;
+end Raised;
+""")
+    run = model.simulate(np.array([0.0, 0.9, 1.0, 1.1, 2.9, 3.1]), outputs=["n"])
+    np.testing.assert_array_equal(run.value("n"), [0, 0, 0, 0, 0, 1])
+
+
+def test_an_instant_at_which_a_kink_comes_through_a_delay_is_not_missed():
+    model = es.load_model("""
+model Kink
+  Real x(start=0, fixed=true), y(start=0, fixed=true);
+  Boolean late;
+equation
+  der(x) = if time < 1 then 1 else -1;
+  der(y) = delay(x, 1);
+  late = time >= 2;
+end Kink;
+""")
+    t = np.array([0.0, 1.5, 1.99, 2.0, 2.01, 2.5, 4.0])
+    np.testing.assert_array_equal(model.simulate(t, outputs=["late"]).value("late"), t >= 2)
+
+
+def test_a_bridge_of_six_diodes_rectifies_currents_of_inductances():
+    """Chains through a closed and an open switch amplify rounding: the currents stay what they are,
+    and the direct one is half the sum of their sizes."""
+    phases = "\n".join(
+        f"  p{k}.off = p{k}.s < 0;\n  n{k}.off = n{k}.s < 0;\n"
+        f"  p{k}.v = p{k}.s*(if p{k}.off then 1 else Ron);\n"
+        f"  p{k}.i = p{k}.s*(if p{k}.off then Goff else 1);\n"
+        f"  n{k}.v = n{k}.s*(if n{k}.off then 1 else Ron);\n"
+        f"  n{k}.i = n{k}.s*(if n{k}.off then Goff else 1);\n"
+        f"  p{k}.v = a{k} - p;\n  n{k}.v = n - a{k};\n  i{k} = p{k}.i - n{k}.i;\n"
+        f"  L*der(i{k}) = 100*sin(300*time - {k}*2.0943951023931953) + star - r*i{k} - a{k};\n"
+        for k in range(3)
+    )
+    model = es.load_model(f"""
+model Bridge
+  record Diode
+    Real s, v, i;
+    Boolean off;
+  end Diode;
+  parameter Real Ron = 1e-5, Goff = 1e-5, R = 1, r = 0.03, L = 1e-3;
+  Diode p0, p1, p2, n0, n1, n2;
+  Real a0, a1, a2, p, n, star, iDC;
+  Real i0(start=0, fixed=true), i1(start=0, fixed=true), i2(start=0, fixed=true);
+equation
+{phases}
+  iDC = p0.i + p1.i + p2.i;
+  p - n = R*iDC;
+  n = 0;
+  star = -1e5*(i0 + i1 + i2);
+end Bridge;
+""")
+    t = np.linspace(0, 0.1, 301)
+    run = model.simulate(t, outputs=["i0", "i1", "i2", "iDC"])
+    currents = np.array([run.value(f"i{k}") for k in range(3)])
+    assert abs(currents.sum(axis=0)).max() < 0.01  # what open diodes let through
+    np.testing.assert_allclose(run.value("iDC"), abs(currents).sum(axis=0) / 2, atol=0.01)
+    assert run.value("iDC").max() > 100

@@ -450,11 +450,14 @@ class Initialiser:
         return solution
 
     def _near(self, guess: Vector, given: Given) -> Vector | None:
-        """By Newton's method, or the model's homotopy."""
-        found = self._newton(guess, given)
-        if found is None and ca.depends_on(self.residuals, self.equations.homotopy):
-            found = self._by_homotopy(guess, given)
-        return found
+        """By the model's homotopy, which leads to the solution that is meant where there are
+        several, or by Newton's method."""
+        found = self._by_homotopy(guess, given) if self._has_homotopy else None
+        return self._newton(guess, given) if found is None else found
+
+    @cached_property
+    def _has_homotopy(self) -> bool:
+        return bool(ca.depends_on(self.residuals, self.equations.homotopy))
 
     def _in_order(self, U: Vector, given: Given) -> Vector | None:
         """By Newton's method from where its parts, solved one after the other, lead."""

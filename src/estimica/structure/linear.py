@@ -148,10 +148,12 @@ class LinearForm:
 class TypicalValues:
     """Numbers for factors at some point that has nothing special about it."""
 
-    def __init__(self, parameters: Mapping[str, float], truth: bool | None = None) -> None:
+    def __init__(
+        self, parameters: Mapping[str, float], truth: bool | None = None, choice: int = 1
+    ) -> None:
         """`parameters` are taken as they are, everything else is between 0.5 and 1.5; conditions
-        are all true, all false, or some of them either (None)."""
-        self.parameters, self.truth = parameters, truth
+        are all true, all false, or some of them either (None), which ones by `choice`."""
+        self.parameters, self.truth, self.choice = parameters, truth, choice
         self._memo: dict[Expression, float] = {}
 
     def value(self, e: Expression) -> float:
@@ -168,7 +170,7 @@ class TypicalValues:
             known = self.parameters.get(e.target) if e.op == "name" else None
             if known is not None and known == known:
                 return known
-            return 1.0 + 0.5 * math.sin(1.0 + 2.3 * len(self._memo))
+            return 1.0 + 0.5 * math.sin(self.choice + 2.3 * len(self._memo))
         a = [self._memo[x] for x in e.operands]
         if e.op == "if":
             return a[1] if (a[0] > 1.0 if self.truth is None else self.truth) else a[2]

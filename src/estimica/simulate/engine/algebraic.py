@@ -299,11 +299,13 @@ def algebraic_rate(iw: Vector, rw: Vector) -> int:
 
 
 @engine_function
-def leap(iw: Vector, rw: Vector, t: float) -> int:
+def leap(iw: Vector, rw: Vector, t: float, onward: int) -> int:
     """z on another branch, where the one that it was on has ended, as that of a Schmitt trigger.
 
     Behind a fold no root is near, and Newton's step points along the way by which two of them have
-    vanished. Roots are looked for in this direction, further and further off.
+    vanished. Roots are looked for in this direction, further and further off, and then in the
+    opposite one: beyond a kink Newton's step points back. Where it is nil, since a root is still
+    there, the way is that in which z moves (`onward`).
     """
     nz, good = iw[at.NZ], iw[at.O_V_GOOD]
     z, way = part(rw, iw[at.O_V]), part(rw, iw[at.O_Z_BEGIN])
@@ -315,14 +317,17 @@ def leap(iw: Vector, rw: Vector, t: float) -> int:
     factor_algebraic(iw, rw)
     length = 0.0
     for k in range(nz):
-        way[k] = rw[iw[at.O_G] + k]
-    solve_linear(iw, rw, way, 1)
+        way[k] = -rw[iw[at.O_VDOT] + k] if onward else rw[iw[at.O_G] + k]
+    if not onward:
+        solve_linear(iw, rw, way, 1)
     for k in range(nz):
         length = max(length, abs(way[k]) / (abs(z[k]) + 1.0))
     if not 0.0 < length < np.inf:
         return FAILED
     distance = FIRST_LEAP
-    for _ in range(LEAPS):
+    for trial in range(2 * LEAPS):
+        if trial == LEAPS:
+            distance = -FIRST_LEAP
         for k in range(nz):
             z[k] = rw[good + k] - distance / length * way[k]
         if newton(iw, rw) == 0:
@@ -337,9 +342,9 @@ def leap(iw: Vector, rw: Vector, t: float) -> int:
 
 def _algebraic(iw: Vector, rw: Vector, t: float, h: float, function: int, task: int) -> int:
     """z at the current point, and Z where a function for its right-hand side is given; or z'; or z
-    on another branch."""
+    on another branch, `function` saying in which direction."""
     if task == at.LEAP:
-        return leap(iw, rw, t)
+        return leap(iw, rw, t, function)
     if task:
         return algebraic_rate(iw, rw)
     failed = solve_algebraic(iw, rw)

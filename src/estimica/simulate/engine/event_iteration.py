@@ -28,6 +28,7 @@ from estimica.simulate.engine.evaluation import (
 from estimica.simulate.engine.events import (  # fmt: skip
     FREE,
     before,
+    due,
     failure,
     locate,
     next_instant,
@@ -47,9 +48,8 @@ OUTER_LIMIT, FLIP_LIMIT = 100, 12
 #: least index has been seen to need two changes a relation
 JOINT_SWEEPS, SINGLE_SWEEPS = 20, 40
 #: relations that go round in a circle this part of their largest value off their surface are on it:
-#: chosen: a current that is a small difference of voltages over the resistance of a closed switch
-#: (1e-5) has been seen to be rounded to some 1e-11 of its size
-RESOLVED = 1e-10
+#: as much as the chains of assignments of a block may amplify rounding (structure/graph/tearing.py)
+RESOLVED = 1e-9
 #: after an event a relation whose zero function moves so much slower than before it rests on its
 #: surface, as a body that sticks: what is left of its slope is rounding
 AT_REST = 1e-10
@@ -319,6 +319,49 @@ def leave_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
 
 
 @engine_function
+def release_moved(iw: Vector, rw: Vector, t: float, blur: float) -> None:
+    """Lets go of relations whose surface moves away at the very instant at which they reach it.
+
+    Where an instant has come together with them, it is gone through without them first: a threshold
+    that is raised at the moment at which a signal comes up to it is not crossed.
+    """
+    held = False
+    for i in range(iw[at.NG]):
+        held |= rw[iw[at.O_TRIGGERED] + i] != FREE
+    if not held or due(iw, rw, t, blur) < 0:
+        return
+    turn_back(iw, rw)
+    begin_round(iw, rw, t, blur)
+    settled = settle_round(iw, rw, t, blur) == DONE
+    turn_back(iw, rw)
+    for i in range(iw[at.NG]):
+        g, mode = rw[iw[at.O_ZERO] + i], rw[iw[at.O_TRIGGERED] + i]
+        if (
+            settled
+            and mode != FREE
+            and abs(g) > rw[iw[at.O_SLACK] + i]
+            and (g > 0.0) != (mode > 0.5)
+        ):
+            rw[iw[at.O_TRIGGERED] + i] = FREE
+    for i in range(iw[at.NX]):
+        rw[iw[at.O_W0] + i] = rw[iw[at.O_X_PRE] + i]
+    for i in range(iw[at.NX] * iw[at.M]):
+        rw[iw[at.O_W0] + iw[at.NX] + i] = rw[iw[at.O_S_PRE] + i]
+    for i in range(iw[at.ND]):
+        rw[iw[at.O_D] + i] = rw[iw[at.O_D_PRE] + i]
+    for i in range(iw[at.NZ]):
+        rw[iw[at.O_V] + i] = rw[iw[at.O_V_GOOD] + i]
+
+
+@engine_function
+def turn_back(iw: Vector, rw: Vector) -> None:
+    """The relations that are held are held at their other mode."""
+    for i in range(iw[at.NG]):
+        if rw[iw[at.O_TRIGGERED] + i] != FREE:
+            rw[iw[at.O_TRIGGERED] + i] = 1.0 - rw[iw[at.O_TRIGGERED] + i]
+
+
+@engine_function
 def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
     w0, flips = iw[at.O_W0], 0
@@ -328,6 +371,8 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
         code = derivative(iw, rw, t, w0, iw[at.O_K1], False)
         shift(iw, rw, -1.0, iw[at.O_K1])
         return failure(code)
+    if iw[at.NT] and rw[iw[at.O_FLAGS]] == 0.0:
+        release_moved(iw, rw, t, blur)
     for _ in range(OUTER_LIMIT):
         begin_round(iw, rw, t, blur)
         status = settle_round(iw, rw, t, blur)

@@ -335,12 +335,12 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     t = rw[clock + at.NOW]
     blur = max(SAME_ROUNDINGS * EPS * abs(t), SAME_PART * rw[setting + at.SPAN])
     rw[clock + at.BLUR] = blur
+    timed = iw[at.NT] > 0 and rw[iw[at.O_REPORT] + at.R_INSTANT] <= t + blur
     if iw[at.NH] and break_time(iw, rw) <= t + blur:
         status = pass_delayed_jumps(iw, rw)
         if status:
             return status
     jumped = next_piece(iw, rw, t, blur)
-    timed = iw[at.NT] > 0 and rw[iw[at.O_REPORT] + at.R_INSTANT] <= t + blur
     last = iw[at.TERMINAL] != 0 and t >= rw[setting + at.END]
     if not (jumped or timed or last or cause >= 0):
         iw[at.LEFT] = 0
@@ -675,7 +675,14 @@ def leap_on(iw: Vector, rw: Vector, stop: float) -> bool:
         return False
     rw[clock + at.LAST_LEAP] = t + blur
     if call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t + blur, 0.0, 0, at.LEAP):
-        return False
+        restore_unknowns(iw, rw)
+        if begin(iw, rw, t):
+            return False
+        for k in range(iw[at.NX]):
+            rw[iw[at.O_XDOT] + k] = rw[iw[at.O_K1] + k]
+        call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, 0, at.ALGEBRAIC_RATE)
+        if call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t + blur, 0.0, 1, at.LEAP):
+            return False
     keep_unknowns(iw, rw)
     # the step that collapsed is no guess: as after a change of method
     rw[clock + at.NEXT_STEP] = 1e-6 * (stop - t)

@@ -16,6 +16,11 @@ from estimica.structure.linear import DivisionGuard, LinearForm, TypicalValues, 
 from estimica.structure.sorted_system import CLOSED_FORM, Assignment, Block
 
 
+#: trials with some switches open and others closed. Chosen: chains through one of each amplify
+#: most, and half of the mixtures have a given pair of switches in different states
+MIXED = 6
+
+
 def unknown_label(leaf: Expression) -> str:
     """How an unknown is spelt: `x`, or `der(x)`."""
     return f"der({leaf.target})" if leaf.op == "der" else leaf.target
@@ -105,7 +110,8 @@ def _torn_block(
     rows = [frozenset(f.factors) for f in forms]
     solvable = [frozenset(k for k in f.factors if f.solvable(k, safety)) for f in forms]
     # a switch that is closed has other factors than one that is open, by ten decades
-    trials = [TypicalValues(safety.values, truth) for truth in (None, True, False)]
+    trials = [TypicalValues(safety.values, truth) for truth in (True, False)]
+    trials += [TypicalValues(safety.values, None, choice) for choice in range(1, 1 + MIXED)]
     numbers = [[{k: t.value(f.factors[k]) for k in f.factors} for f in forms] for t in trials]
     plan = stable_tearing(rows, solvable, numbers)
     inner = []

@@ -124,9 +124,10 @@ Factors = Sequence[Mapping[int, float]]
 #: chains shorter than this are left alone: eleven links would each have to amplify rounding
 #: (2e-16) fivefold to miss the tolerance
 SHORT = 12
-#: the error that solving by guesses may make, relative to the solution; chosen: half of a double's
-#: digits, which leaves two below the tolerance of a simulation (rtol 1e-6)
-TOLERANCE = 1e-8
+#: the error that solving by guesses may make, relative to the solution; chosen: three digits below
+#: the tolerance of a simulation (rtol 1e-6), since the least of it turns switches on their edge, and
+#: some digits above the rounding of a switch's own factors (1e-5 beside 1e5)
+TOLERANCE = 1e-9
 
 
 #: blocks with more guesses than this are solved as sparse equations: from about here on that is
