@@ -15,7 +15,6 @@ from estimica.structure.graph.tearing import stable_tearing
 from estimica.structure.linear import DivisionGuard, LinearForm, TypicalValues, solve_for
 from estimica.structure.sorted_system import CLOSED_FORM, Assignment, Block
 
-
 #: trials with some switches open and others closed. Chosen: chains through one of each amplify
 #: most, and half of the mixtures have a given pair of switches in different states
 MIXED = 6

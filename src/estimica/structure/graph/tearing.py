@@ -125,8 +125,8 @@ Factors = Sequence[Mapping[int, float]]
 #: (2e-16) fivefold to miss the tolerance
 SHORT = 12
 #: the error that solving by guesses may make, relative to the solution; chosen: three digits below
-#: the tolerance of a simulation (rtol 1e-6), since the least of it turns switches on their edge, and
-#: some digits above the rounding of a switch's own factors (1e-5 beside 1e5)
+#: the tolerance of a simulation (rtol 1e-6), since the least of it turns switches that are on their
+#: edge, and some digits above the rounding of a switch's own factors (1e-5 beside 1e5)
 TOLERANCE = 1e-9
 
 
