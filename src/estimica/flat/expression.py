@@ -17,7 +17,7 @@ the same object, so `is` compares expressions and memo tables key on nodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from weakref import WeakValueDictionary
 
 Argument = "Expression | float | str | int"
@@ -387,13 +387,16 @@ def written_size(e: Expression) -> int:
     return sizes[e]
 
 
-def walk(*roots: Expression) -> Iterator[Expression]:
-    """Every node below `roots` once, operands before the nodes that use them."""
+def walk(*roots: Expression, known: Container[object] = ()) -> Iterator[Expression]:
+    """Every node below `roots` once, operands before the nodes that use them.
+
+    What is in `known`, which may grow meanwhile, is left out with all that only it needs.
+    """
     seen: set[Expression] = set()
     stack: list[tuple[Expression, bool]] = [(r, False) for r in reversed(roots)]
     while stack:
         e, ready = stack.pop()
-        if e in seen:
+        if e in seen or e in known:
             continue
         if ready or not e.operands:
             seen.add(e)
@@ -415,9 +418,8 @@ def rewrite(
     memo = {} if memo is None else memo
     roots = list(roots)
     pending = [r for r in roots if r not in memo]
-    for e in walk(*pending):
-        if e not in memo:
-            memo[e] = rebuild(e, [memo[a] for a in e.operands]) if e.operands else leaf(e)
+    for e in walk(*pending, known=memo):
+        memo[e] = rebuild(e, [memo[a] for a in e.operands]) if e.operands else leaf(e)
     return [memo[r] for r in roots]
 
 

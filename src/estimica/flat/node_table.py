@@ -40,9 +40,7 @@ class NodeTable:
         known = numbers.get(expression)
         if known is not None:
             return known
-        for e in ex.walk(expression):
-            if e in numbers:
-                continue
+        for e in ex.walk(expression, known=numbers):
             row = [numbers[a] for a in e.operands] if e.operands else list(e.args)
             if e.op == "call":
                 function, output = called(e)

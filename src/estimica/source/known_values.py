@@ -55,9 +55,8 @@ class KnownValues:
 
     def value(self, e: Expression) -> Known | None:
         """What `e` is worth always."""
-        for part in ex.walk(e):
-            if part not in self._memo:
-                self._memo[part] = self._part(part, self._memo, None)
+        for part in ex.walk(e, known=self._memo):
+            self._memo[part] = self._part(part, self._memo, None)
         return self._memo[e]
 
     def _name(self, name: str) -> Known | None:
