@@ -90,11 +90,12 @@ def _warm_up() -> None:
     import scipy.io  # noqa: F401
 
     import estimica as es
-    from estimica.simulate.engine.algebraic import algebraic_unit, projection_unit
     from estimica.simulate.engine.event_iteration import events_unit
     from estimica.simulate.engine.history import history_unit
     from estimica.simulate.engine.loop import drive
     from estimica.simulate.engine.rosenbrock import stiff_unit
+    from estimica.simulate.engine.unknowns.algebraic import algebraic_unit
+    from estimica.simulate.engine.unknowns.projection import projection_unit
     from estimica.simulate.points.loop import points_unit
 
     for unit in (drive, algebraic_unit, projection_unit, events_unit, history_unit, points_unit,

@@ -276,6 +276,24 @@ end M;
     assert last(text, "level") == [3]
 
 
+def test_an_inner_component_that_nobody_declares_has_its_equations():
+    """Only bindings of a part ask for it: its values, equations and connections count all the same."""
+    text = """
+model M
+  connector Pin Real v; flow Real i; end Pin;
+  model Surroundings
+    input Real g = 2; Real h; Pin p; Pin q;
+  equation
+    h = 3*g + time; q.v = 5*g; connect(p, q);
+  end Surroundings;
+  model Scaled input Real factor; Real y = factor; end Scaled;
+  model Part outer Surroundings around; extends Scaled(factor = around.h + around.p.v); end Part;
+  Part part;
+end M;
+"""
+    assert last(text, "part.y", "around.g", "around.q.i") == [3 * 2 + 1 + 10, 2, 0]
+
+
 def test_a_relation_of_values_that_change_at_events():
     text = """
 model M

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from estimica.structure.graph.matching import decompose, match, strong_components
-from estimica.structure.graph.tearing import tear
+from estimica.structure.graph.tearing import stable_tearing, tear
 from estimica.structure.index.pantelides import DifferentiationOrders, differentiation_orders
 from estimica.structure.index.state_selection import StatePreferences, select_states
 
@@ -71,3 +71,24 @@ def test_tearing_solves_nothing_that_is_not_solvable() -> None:
     plan = tear(rows, [frozenset(), frozenset()])
     assert len(plan.torn) == 2
     assert plan.inner == ()
+
+
+def test_a_large_unit_is_no_growth_of_rounding() -> None:
+    """Pressures give forces on areas of 1e20, and these give pressures again."""
+    area, n = 1e20, 9
+    factors: list[dict[int, float]] = []
+    for k in range(n):  # unknown 2k: pressure, 2k+1: force
+        factors.append({2 * k: area, 2 * k + 1: -1.0})
+        factors.append({2 * k + 1: 1.0 / area, (2 * k + 2) % (2 * n): -1.0})
+    factors[-1][2] = 0.5
+    rows = [frozenset(f) for f in factors]
+    assert len(stable_tearing(rows, rows, [factors]).torn) == 1
+
+
+def test_factors_that_multiply_are_growth_of_rounding() -> None:
+    n = 30
+    factors: list[dict[int, float]] = [
+        {k: 10.0, (k + 1) % n: -1.0, (k + 2) % n: 0.1} for k in range(n)
+    ]
+    rows = [frozenset(f) for f in factors]
+    assert len(stable_tearing(rows, rows, [factors]).torn) > len(tear(rows, rows).torn)

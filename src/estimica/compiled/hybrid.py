@@ -57,6 +57,8 @@ class HybridSystem:
     n_memory: int = 0
     seed: ca.SX = None  # dP/dtheta, (nP, ntheta), entries constants or elements of P
     z0: Vector = field(default_factory=_no_numbers)  # where Newton starts
+    z_low: Vector = field(default_factory=lambda: np.array(-np.inf))  # min of the unknowns
+    z_high: Vector = field(default_factory=lambda: np.array(np.inf))  # max; one may stand for all
     d0: Vector = field(default_factory=_no_numbers)
 
     def __post_init__(self) -> None:

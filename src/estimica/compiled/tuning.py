@@ -232,6 +232,7 @@ def _with_seed(equations: Equations, seed: ca.SX) -> tuple[HybridSystem, ca.SX]:
     P = ca.vertcat(equations.P, *extra)
     e = equations
     actual = _actual(e)
+    low, high = _ranges(e)
     hybrid = HybridSystem(
         t=e.t,
         x=e.x,
@@ -249,10 +250,20 @@ def _with_seed(equations: Equations, seed: ca.SX) -> tuple[HybridSystem, ca.SX]:
         seed=symbolic,
         x0=_tail(e.P, len(e.system.parameters)),
         z0=np.zeros(e.z.shape[0]),
+        z_low=low,
+        z_high=high,
         d0=np.zeros(e.d.shape[0]),
         **actual,
     )
     return hybrid, ca.vertcat(*changing) if changing else ca.SX(0, 1)
+
+
+def _ranges(e: Equations) -> tuple[Vector, Vector]:
+    """Min and max of the algebraic unknowns."""
+    known = e.system.flat.by_name
+    found = [known[n].range if n in known else (-np.inf, np.inf) for n in e.torn]
+    low, high = np.array(found).reshape(-1, 2).T
+    return low, high
 
 
 def _tail(matrix: ca.SX, first: int) -> ca.SX:

@@ -7,6 +7,7 @@ expressions; others are called, and their definitions stand in the nodes that ca
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -101,6 +102,15 @@ class Variable:
         ""  # why this parameter's value is built into the equations; "" where it is not
     )
     origin: Origin = Origin()
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Its min and max, as far as they are numbers."""
+        low, high = self.minimum, self.maximum
+        return (
+            low.value if low is not None and low.op == "const" else -math.inf,
+            high.value if high is not None and high.op == "const" else math.inf,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from estimica.simulate.engine.events import (  # fmt: skip
 )
 from estimica.simulate.engine.status import CHATTERING, DONE, EVENT_ITERATION
 from estimica.simulate.engine.units import Unit, call_unit, engine_function, part
+from estimica.simulate.engine.unknowns.algebraic import FAILED
 
 Vector = Any
 #: rounds of the event iteration, and how often relations may take another side at one instant.
@@ -92,6 +93,9 @@ def settle_total(iw: Vector, rw: Vector, t: float) -> int:
     """The unknowns at the point, with their total derivatives along the moving event time."""
     nz, nh, m = iw[at.NZ], iw[at.NH], iw[at.M]
     code = settle_unknowns(iw, rw, t, iw[at.O_W0], False)
+    if code == FAILED and nz:
+        # what has switched may have moved the solution far away
+        code = call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, 0, at.SEARCH)
     if code or m == 0:
         return code
     for i in range(nh):

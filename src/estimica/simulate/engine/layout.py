@@ -84,7 +84,10 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 # nonzeros in place of sensitivities: heads, values, and what moves with the time of an event
 (I_TANGENT_Z, I_TANGENT_ZERO, I_TANGENT_EVENT, O_TANGENT_Z, O_TANGENT_ZERO, O_TANGENT_EVENT,
  O_MOVED_Z, O_MOVED_EVENT) = range(280, 288)  # fmt: skip
-FIRST_INDEX = 290  # index vectors begin here
+# the search block by block: min and max of the unknowns, where a block began and its residuals
+# there, what its residuals shall be, and a root that is kept; where the block of an unknown ends
+(O_Z_LOW, O_Z_HIGH, O_Z_FIRST, O_G_FIRST, O_TARGET, O_Z_FOUND, I_BLOCK_END) = range(290, 297)
+FIRST_INDEX = 300  # index vectors begin here
 
 # places in the settings vector
 RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP = range(8)
@@ -103,7 +106,7 @@ AUTOMATIC, EXPLICIT, IMPLICIT = range(3)
 LOG_WIDTH = 3
 AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)
 # tasks of the units
-LEAP = 1
+LEAP, SEARCH = 1, 2
 EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
 PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_BEFORE, PAST_ADD, PAST_TAKE = range(6)
 STIFF_STEP, STIFF_DENSE, STIFF_NORM, STIFF_CORRECT = range(4)

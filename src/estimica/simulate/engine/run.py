@@ -16,12 +16,13 @@ from estimica.compiled.llvm.machine_code import SETUP
 from estimica.compiled.sparsity import NO_TANGENT, SparsityPattern
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine import status as outcome
-from estimica.simulate.engine.algebraic import algebraic_unit, projection_unit
 from estimica.simulate.engine.event_iteration import events_unit
 from estimica.simulate.engine.history import history_unit
 from estimica.simulate.engine.loop import drive
 from estimica.simulate.engine.options import DEFAULT, METHODS, Options, Pieces
 from estimica.simulate.engine.rosenbrock import stiff_unit
+from estimica.simulate.engine.unknowns.algebraic import algebraic_unit
+from estimica.simulate.engine.unknowns.projection import projection_unit
 
 LOG_SIZE = 4096  # events that are remembered one by one, 96 kB; further ones are counted
 FIRST_SEGMENTS = 1024  # steps that a model with delays remembers, doubled where they do not do
@@ -171,6 +172,7 @@ class Workspace:
         self.start_x, self.start_S = part(at.O_W0, n)[: self.nx], part(at.O_W0, n)[self.nx :]
         self.setting = part(at.O_SETTING, at.N_SETTING)
         self.atol = part(at.O_ATOL, n)
+        part(at.O_Z_LOW, h.nz)[:], part(at.O_Z_HIGH, h.nz)[:] = h.z_low, h.z_high
         self.counters = self.iw[at.STEPS : at.STEPS + at.N_COUNTER]
         self.iw[at.LOG] = self.log.ctypes.data
         self.times: Vector | None = None
@@ -237,6 +239,8 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_P: h.nP, at.O_D: h.nd, at.O_V: nv, at.O_VS: nv * m, at.O_V_GOOD: nv, at.O_G: nz,
         at.O_GZ: len(kernel.z_jacobian.rows), at.O_LUZ: nz * nz, at.O_DZ: nz, at.O_ROW_SIZE: nz,
         at.O_ROW_WORK: nz, at.O_SCALE: nz, at.O_Z_OLD: nz, at.O_Z_BEGIN: nz,
+        at.O_Z_LOW: nz, at.O_Z_HIGH: nz, at.O_Z_FIRST: nz, at.O_G_FIRST: nz, at.O_TARGET: nz,
+        at.O_Z_FOUND: nz,
         at.O_FX: len(kernel.state_jacobian.rows), at.O_FV: len(kernel.algebraic_jacobian.rows),
         at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: n, at.O_ACC: m,
         at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_CLOCK: at.N_CLOCK,
@@ -301,6 +305,7 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         at.I_DECIDED: map(int, kernel.decided_logicals),
         at.I_ROWS: range(h.nz),
         at.I_COLUMNS: range(h.nz),
+        at.I_BLOCK_END: _block_ends(h.nz, kernel.z_jacobian),
         at.I_VECTORS: range(at.O_K7 - at.O_W0 + 1),
         at.I_SIDE: range(h.nh),
         at.I_CURSOR: range(h.nh),
@@ -349,6 +354,24 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
     if stiff:
         _fill_stiff(iw, kernel)
     return iw
+
+
+def _block_ends(n: int, pattern: SparsityPattern) -> list[int]:
+    """Behind the last unknown of the block that each unknown belongs to.
+
+    Blocks stand in the order in which they are solved: an equation that needs a later unknown is in
+    one block with it and with all between.
+    """
+    reach = list(range(n))
+    for i, j in zip(pattern.rows, pattern.columns, strict=True):
+        reach[i] = max(reach[i], int(j))
+    ends: list[int] = []
+    last = -1
+    for k in range(n):
+        last = max(last, reach[k])
+        if last == k:
+            ends += [k + 1] * (k + 1 - len(ends))
+    return ends
 
 
 def _add_stiff(indices: dict[int, Iterable[int]], kernel: Kernel) -> None:

@@ -20,7 +20,7 @@ from estimica.flat.system import Origin
 from estimica.simulate.points import layout as at
 from estimica.simulate.points.conserved import Conserved
 from estimica.simulate.roots.residual import residual_with_scale
-from estimica.simulate.roots.search import NESTED, RootSearch, Unknowns, number_of, unknowns_of
+from estimica.simulate.roots.search import NESTED, RootSearch, Unknowns, unknowns_of
 from estimica.structure.parameters import is_parameter
 from estimica.structure.sorted_system import Assignment, Block
 
@@ -191,7 +191,7 @@ def _limits(tuning: Tuning, Z: ca.SX) -> ca.SX:
     e = tuning.equations
     parts: list[ca.SX] = []
     for v in e.system.flat.variables if Z.shape[0] else ():
-        low, high = number_of(v.minimum, -np.inf), number_of(v.maximum, np.inf)
+        low, high = v.range
         if is_parameter(v) or not (np.isfinite(low) or np.isfinite(high)):
             continue
         value = e.value(v.name)

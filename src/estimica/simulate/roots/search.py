@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice, product
 
 import casadi as ca
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
-from estimica.flat.expression import Expression
 from estimica.flat.system import Variable
 from estimica.simulate.roots import newton
 from estimica.simulate.roots.residual import residual_with_scale
@@ -53,19 +53,15 @@ class Unknowns:
 def unknowns_of(system: SortedSystem, names: Sequence[str], labels: Sequence[str]) -> Unknowns:
     """What the model says of some of its variables, with the words for their equations."""
     variables = [system.flat.by_name.get(n) for n in names]
+    ranges = [v.range if v else (-np.inf, np.inf) for v in variables]
     return Unknowns(
         tuple(names),
         tuple(labels),
         np.array([_scale(v) for v in variables]),
-        np.array([number_of(v.minimum if v else None, -np.inf) for v in variables]),
-        np.array([number_of(v.maximum if v else None, np.inf) for v in variables]),
+        np.array([low for low, _ in ranges]),
+        np.array([high for _, high in ranges]),
         tuple(n in system.starts or n in system.states for n in names),
     )
-
-
-def number_of(attribute: Expression | None, otherwise: float) -> float:
-    """A min or max that is a number."""
-    return attribute.value if attribute is not None and attribute.op == "const" else otherwise
 
 
 def _scale(v: Variable | None) -> float:
@@ -264,10 +260,11 @@ class _BlockSearch:
 
         known: list[Vector] = []
         guesses = self._guesses(block, U) if block.curved else iter([U[columns]])
-        for number, guess in enumerate(guesses):
-            root = newton.solve(evaluate, guess, holds)
-            if root is None and number < _CONTINUED:
-                root = newton.solve_by_continuation(evaluate, guess, holds)
+        first = list(islice(guesses, _CONTINUED))
+        ways = (newton.solve, newton.solve_by_continuation)
+        tries = chain(product(ways, first), product(ways[:1], guesses))
+        for solve, guess in tries:
+            root = solve(evaluate, guess, holds)
             if root is not None and not any(np.allclose(root, k, rtol=1e-6) for k in known):
                 known.append(root)
                 yield _with(U, columns, root)

@@ -80,12 +80,14 @@ def flattened(world: World, cls: Class) -> FlatSystem:
     world.values = _Values(names, evaluator)
     model = world.instance_of(cls)
     parts = parts_of(model)
+    made: set[str] = set()
+    _visit_missing_inner(world, parts, made)
     names.initial_definitions.update(initial_definitions(parts, names))
     connections = connections_of(parts, names, evaluator)
     for member in connections.members:
         visit(member, parts)
     names.special_operators.connections = connections
-    _visit_missing_inner(world, parts)
+    _visit_missing_inner(world, parts, made)
     require_few(parts.leaves)
     for leaf in parts.leaves:
         names.symbol(leaf)
@@ -93,8 +95,8 @@ def flattened(world: World, cls: Class) -> FlatSystem:
     return system
 
 
-def _visit_missing_inner(world: World, parts: Parts) -> None:
-    done: set[str] = set()
+def _visit_missing_inner(world: World, parts: Parts, done: set[str]) -> None:
+    """Add the inner components that were made, all but those that are done."""
     while set(world.missing_inner) - done:
         for name in [n for n in world.missing_inner if n not in done]:
             done.add(name)

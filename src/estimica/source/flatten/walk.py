@@ -48,6 +48,8 @@ def parts_of(model: Component) -> Parts:
 def visit(component: Component, parts: Parts) -> None:
     """Add a component and all that is in it."""
     if component.is_outer and not component.is_inner:
+        if component.present and not component.type.is_partial:
+            component.actual()  # where none is declared, one is made: it belongs to the model
         return
     if not component.present:
         return

@@ -145,6 +145,7 @@ def stable_tearing(
     `factors[e][v]` of a trial are the derivatives of equation e, at some typical point. Unknowns
     that depend on the guesses with a large factor are guessed themselves.
     """
+    trials = [_in_own_sizes(factors) for factors in trials]
     plan, spread = tear(incidence, solvable), None
     if len(plan.torn) > LARGE:
         spread = SPREAD
@@ -160,6 +161,22 @@ def stable_tearing(
         guessed = sorted({*plan.torn, *growing})
         plan = tear(incidence, solvable, guessed, spread)
     return plan
+
+
+def _in_own_sizes(factors: Factors) -> Factors:
+    """The factors with larger units for unknowns that are small wherever they stand.
+
+    A force on an area of 1e6 m2 changes by 1e6 with a pressure, and all it does is divided by the
+    area again: no rounding grows. An unknown that counts in some equation keeps its unit, so that
+    chains of factors above one are seen.
+    """
+    share: dict[int, float] = {}
+    for row in factors:
+        largest = max(map(abs, row.values()), default=0.0)
+        for v, factor in row.items():
+            if largest > 0.0:
+                share[v] = max(share.get(v, 0.0), abs(factor) / largest)
+    return [{v: factor / (share.get(v) or 1.0) for v, factor in row.items()} for row in factors]
 
 
 def _growing(plan: Tearing, factors: Factors, limit: float) -> list[int]:

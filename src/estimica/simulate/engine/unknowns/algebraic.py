@@ -1,4 +1,4 @@
-"""Algebraic unknowns by Newton's method and the implicit function theorem; constraints."""
+"""Algebraic unknowns by Newton's method, and the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from estimica.simulate.engine.evaluation import (
     push,
     set_inputs,
     set_result,
-    settle_unknowns,
 )
 from estimica.simulate.engine.linear_algebra import (
     factor,
@@ -24,6 +23,7 @@ from estimica.simulate.engine.linear_algebra import (
     solve_sparse,
 )
 from estimica.simulate.engine.units import Unit, engine_function, part
+from estimica.simulate.engine.unknowns.block_search import search_blocks
 
 Vector = Any
 #: from the point before, few rounds lead to the next one; thirty (chosen) leave room for ten
@@ -37,13 +37,12 @@ ROUNDED = 1e-14
 #: the step that would follow is about size^2/before where convergence is quadratic; only below
 #: QUADRATIC is it believed to be, and only a hundredth of ENOUGH lets it be left out
 QUADRATIC, FORESEEN = 1e-3, 1e-11
-#: rounds of a projection (the point is off by a local error, so that two would do) and the relative
-#: move at which it ends, which is rounding; moves of states near zero are compared with
-#: PROJECTED_SIZE
-PROJECTIONS, PROJECTED, PROJECTED_SIZE = 4, 1e-14, 1e-6
 #: what equations that are left over may be off by, beside the largest unknown: they say the same as
 #: others and differ by rounding
 CONTRADICTION = 1e-8
+#: unknowns that have grown so much beside the last good point are no measure of what equations may
+#: be off by: they may have run away from a root, to where equations have no slope (chosen)
+RUNAWAY = 1e6
 #: rounds in which Newton's step does not get smaller, by which it is known as rounding
 STILL = 3
 #: damped rounds, halvings of a step (2^-20 is a millionth) and the part of the decrease that a step
@@ -56,6 +55,8 @@ POOR = 0.25
 #: 40 times to 1e8 times the size (chosen)
 FIRST_LEAP, LEAPS = 1e-4, 40
 FAILED, SINGULAR = 1, 2
+#: what unknowns may be beyond min or max by rounding, relative to it
+BEYOND = 1e-9
 
 
 @engine_function
@@ -141,7 +142,9 @@ def newton(iw: Vector, rw: Vector) -> int:
     nz = iw[at.NZ]
     z, step = part(rw, iw[at.O_V]), part(rw, iw[at.O_DZ])
     residual = part(rw, iw[at.O_G])
-    before, halvings, still = 0.0, 0, 0
+    before, halvings, still, good = 0.0, 0, 0, 1.0
+    for k in range(nz):
+        good = max(good, abs(rw[iw[at.O_V_GOOD] + k]))
     for iteration in range(NEWTON_LIMIT):
         iw[at.NEWTON] += 1
         factor_algebraic(iw, rw)
@@ -170,6 +173,8 @@ def newton(iw: Vector, rw: Vector) -> int:
         if iw[at.LINEAR_Z] or size <= ENOUGH or longest <= ROUNDED * largest or rounded:
             if off > CONTRADICTION * (largest + 1.0):
                 return blame_residual(iw, rw, SINGULAR)
+            if off > CONTRADICTION * RUNAWAY * good and not iw[at.LINEAR_Z]:
+                return blame_residual(iw, rw, FAILED)
             return 0
         if iteration > 0 and size < QUADRATIC and size * size <= FORESEEN * before:
             return 0
@@ -254,11 +259,62 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
     for k in range(nz):
         rw[begun + k] = rw[iw[at.O_V] + k]
     failed = newton(iw, rw)
+    if failed == 0 and not iw[at.LINEAR_Z] and has_escaped(iw, rw):
+        return stay_inside(iw, rw)
     if failed != FAILED or iw[at.LINEAR_Z]:
         return failed
     for k in range(nz):
         rw[iw[at.O_V] + k] = rw[begun + k]
     return damped_newton(iw, rw)
+
+
+@engine_function
+def has_escaped(iw: Vector, rw: Vector) -> bool:
+    """Whether an unknown that was between its min and max is not there any more."""
+    for k in range(iw[at.NZ]):
+        z, begun = rw[iw[at.O_V] + k], rw[iw[at.O_Z_BEGIN] + k]
+        low, high = rw[iw[at.O_Z_LOW] + k], rw[iw[at.O_Z_HIGH] + k]
+        if z < low <= begun and low - z > BEYOND * (1.0 + abs(low)):
+            return True
+        if begun <= high < z and z - high > BEYOND * (1.0 + abs(high)):
+            return True
+    return False
+
+
+@engine_function
+def way_from_begin(iw: Vector, rw: Vector) -> float:
+    """How far z is from where it began, in the sizes of the unknowns there."""
+    way = 0.0
+    for k in range(iw[at.NZ]):
+        z, begun = rw[iw[at.O_V] + k], rw[iw[at.O_Z_BEGIN] + k]
+        way = max(way, abs(z - begun) / (abs(begun) + 1.0))
+    return way
+
+
+@engine_function
+def stay_inside(iw: Vector, rw: Vector) -> int:
+    """A root between min and max that is no farther off than the one found, which is not; or
+    that one, since bounds are what a modeller has expected, not equations."""
+    z, begun, found = iw[at.O_V], iw[at.O_Z_BEGIN], iw[at.O_Z_FOUND]
+    for k in range(iw[at.NZ]):
+        rw[found + k], rw[z + k] = rw[z + k], rw[begun + k]
+    inside = search_blocks(iw, rw, True) and newton(iw, rw) == 0 and not has_escaped(iw, rw)
+    nearer = way_from_begin(iw, rw)
+    for k in range(iw[at.NZ]):
+        rw[z + k], rw[found + k] = rw[found + k], rw[z + k]
+    if inside and nearer <= way_from_begin(iw, rw):
+        for k in range(iw[at.NZ]):
+            rw[z + k] = rw[found + k]
+    return 0
+
+
+@engine_function
+def search(iw: Vector, rw: Vector) -> int:
+    """z block by block from where the last try began; Newton's method confirms what is found."""
+    for k in range(iw[at.NZ]):
+        rw[iw[at.O_V] + k] = rw[iw[at.O_Z_BEGIN] + k]
+    search_blocks(iw, rw, False)
+    return newton(iw, rw)
 
 
 @engine_function
@@ -342,9 +398,11 @@ def leap(iw: Vector, rw: Vector, t: float, onward: int) -> int:
 
 def _algebraic(iw: Vector, rw: Vector, t: float, h: float, function: int, task: int) -> int:
     """z at the current point, and Z where a function for its right-hand side is given; or z'; or z
-    on another branch, `function` saying in which direction."""
+    on another branch, `function` saying in which direction; or z where Newton's method failed."""
     if task == at.LEAP:
         return leap(iw, rw, t, function)
+    if task == at.SEARCH:
+        return search(iw, rw)
     if task:
         return algebraic_rate(iw, rw)
     failed = solve_algebraic(iw, rw)
@@ -354,64 +412,3 @@ def _algebraic(iw: Vector, rw: Vector, t: float, h: float, function: int, task: 
 
 
 algebraic_unit = Unit(_algebraic)
-
-
-@engine_function
-def project(iw: Vector, rw: Vector, t: float, w: int) -> None:
-    """Moves x by the least amount onto the constraints, and S onto their linearisation."""
-    nx, m = iw[at.NX], iw[at.M]
-    if iw[at.CONSTRAINT_NEEDS_Z]:
-        settle_unknowns(iw, rw, t, w, False)
-    set_inputs(iw, rw, t)
-    iw[at.X] = iw[at.BASE] + 8 * w
-    iw[at.S] = iw[at.X] + 8 * nx
-    x, c = part(rw, w), part(rw, iw[at.O_C])
-    for _ in range(PROJECTIONS):
-        set_result(iw, 0, iw[at.O_C])
-        set_result(iw, 1, iw[at.O_CX])
-        call(iw, at.CONSTRAINT)
-        if least_move(iw, rw, c, 1, x) <= PROJECTED:
-            break
-    if m:
-        sens = part(rw, iw[at.O_CS])
-        set_result(iw, 0, iw[at.O_CS])
-        call(iw, at.CONSTRAINT_SENS)
-        least_move(iw, rw, sens, m, part(rw, w + nx))
-
-
-@engine_function
-def least_move(iw: Vector, rw: Vector, c: Vector, m: int, x: Vector) -> float:
-    """x -= C^T (C C^T)^-1 c for all columns; comes back with the largest relative move."""
-    nx, nc = iw[at.NX], iw[at.NC]
-    jacobian, gram = part(rw, iw[at.O_CX]), part(rw, iw[at.O_CC])
-    pivot = part(iw, iw[at.I_PIVOT])
-    for i in range(nc):
-        for j in range(nc):
-            total = 0.0
-            for k in range(nx):
-                total += jacobian[i * nx + k] * jacobian[j * nx + k]
-            gram[i * nc + j] = total
-    # a diagonal larger by rounding keeps repeated constraints solvable, and empty ones
-    for i in range(nc):
-        gram[i * nc + i] = gram[i * nc + i] * (1.0 + 1e-13) + 1e-300
-    if factor(gram, pivot, nc):
-        return 0.0
-    solve(gram, pivot, nc, c, m)
-    size = 0.0
-    for k in range(nx):
-        for j in range(m):
-            move = 0.0
-            for i in range(nc):
-                move += jacobian[i * nx + k] * c[i * m + j]
-            if np.isfinite(move):
-                x[k * m + j] -= move
-                size = max(size, abs(move) / (abs(x[k * m + j]) + PROJECTED_SIZE))
-    return size
-
-
-def _projection(iw: Vector, rw: Vector, t: float, h: float, w: int, unused: int) -> int:
-    project(iw, rw, t, w)
-    return 0
-
-
-projection_unit = Unit(_projection)

@@ -1,0 +1,1 @@
+"""Algebraic unknowns: Newton, a search block by block, and the projection on constraints."""
