@@ -1,5 +1,7 @@
 """Algebraic unknowns whose solution jumps at an event, far away or to where bounds say."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,37 @@ end M;
     z = es.load_model(text).simulate(TIMES, outputs=["z"]).value("z")
     np.testing.assert_allclose(z + z**3, 2 - 4 * TIMES, atol=1e-8)
     assert z[-1] < -0.9
+
+
+def test_a_block_without_solution_is_named_with_its_place():
+    text = """
+model M
+  Real x(start = 0, fixed = true); Real a; Real b(start = 1); Real c;
+equation
+  der(x) = 1;
+  a = exp(c) + b;
+  b^2 + a^2 = 20;
+  c + a*b = if time < 0.5 then 3 else 1e3;
+end M;
+"""
+    with pytest.raises(es.SimulationError) as found:
+        es.load_model(text).simulate(TIMES)
+    told = str(found.value)
+    assert "R104" in told
+    assert "time 0.5" in told
+    assert "solved together with" in told
+    assert {"'a'", "'b'"} <= set(re.findall(r"'[ab]'", told))
+    assert re.search(r"equation '.*' \(line [678]\)", told)
+
+
+def test_initial_equations_without_solution_are_told_with_their_place():
+    text = """
+model M
+  Real x(start = 0, fixed = true); Real z(start = 1);
+equation
+  der(x) = 1;
+  z^2 + exp(z) = -1 + 0*x;
+end M;
+"""
+    with pytest.raises(es.SimulationError, match=r"R001.*'z', equation .*line 6"):
+        es.load_model(text).simulate(TIMES)

@@ -150,9 +150,10 @@ def _blame(equations: Equations, run: Run, response: Response, tuners: Sequence[
         return f"worst is '{carried[k]}'{tuner}" + (f", {origin}" if origin else "")
     if run.status in (status.ALGEBRAIC, status.SINGULAR) and 0 <= k < len(equations.torn):
         origin = _origin(equations, equations.torn[k])
-        return f"worst is the equation for '{equations.torn[k]}'" + (
+        told = f"worst is the equation for '{equations.torn[k]}'" + (
             f", {origin}" if origin else ""
         )
+        return told + _others(equations, equations.torn[k])
     if run.status in (status.ACCUMULATION, status.CHATTERING, status.EVENT_ITERATION):
         return _switching(equations, k)
     if run.status == status.NOT_FINITE_OUTPUT and 0 <= k < len(response.configuration.outputs):
@@ -180,5 +181,21 @@ def _origin(equations: Equations, unknown: str) -> str:
             for a in block.inner:
                 if a.unknown == unknown:
                     return str(a.origin)
-            return str(block.origins[0]) if block.origins else ""
+            places = dict(zip(block.torn, block.origins, strict=False))
+            return str(places.get(unknown, ""))
+    return ""
+
+
+#: unknowns of a block that a message names (chosen: what fits on a line or two)
+_NAMED = 5
+
+
+def _others(equations: Equations, unknown: str) -> str:
+    """The unknowns that must be solved together with one."""
+    for block in equations.system.blocks:
+        if isinstance(block, Block) and unknown in block.torn and len(block.unknowns) > 1:
+            others = [n for n in block.unknowns if n != unknown]
+            listed = ", ".join(f"'{n}'" for n in others[:_NAMED])
+            more = len(others) - _NAMED
+            return f"; solved together with {listed}" + (f" and {more} more" if more > 0 else "")
     return ""

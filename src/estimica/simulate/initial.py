@@ -27,6 +27,7 @@ from estimica.simulate.roots.ordered import Part, parts_of, solve_in_order
 from estimica.simulate.roots.rank import balanced, independent, rank
 from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
 from estimica.simulate.undetermined import OpenValues
+from estimica.structure.sorted_system import Block
 
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
 #: modes follow from the values and these from the modes: a chain of so many relations may settle
@@ -572,9 +573,12 @@ def _conditions(e: Equations) -> tuple[list[ca.SX], list[str]]:
     for k in range(e.constraints.shape[0]):
         parts.append(e.constraints[k])
         labels.append(f"the constraint {system.constraints[k].origin}")
+    blocks = [b for b in system.blocks if isinstance(b, Block)]
+    places = {n: o for b in blocks for n, o in zip(b.torn, b.origins, strict=False)}
     for k, name in enumerate(e.torn):
         parts.append(e.g[k])
-        labels.append(f"the equation for '{name}'")
+        place = f", {places[name]}," if name in places else ""
+        labels.append(f"the equation for '{name}'{place}")
     return parts, labels
 
 

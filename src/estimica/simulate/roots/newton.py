@@ -51,8 +51,9 @@ def solve(
     Where steps with unknowns and equations in their own sizes lead nowhere, plain ones are tried:
     least-norm steps of singular equations are others then.
     """
-    found = _searched(evaluate, U, holds, size, plain=False)
-    return _searched(evaluate, U, holds, size, plain=True) if found is None else found
+    with np.errstate(all="ignore"):  # trial steps may overflow: they are not taken
+        found = _searched(evaluate, U, holds, size, plain=False)
+        return _searched(evaluate, U, holds, size, plain=True) if found is None else found
 
 
 def _searched(
