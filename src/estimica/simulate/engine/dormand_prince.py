@@ -291,3 +291,54 @@ def dense(iw: Vector, rw: Vector, h: float, theta: float, n: int) -> int:
         part(rw, iw[at.O_R3]), part(rw, iw[at.O_R4]), part(rw, iw[at.O_R5]),
     )  # fmt: skip
     return wd
+
+
+#: where the polynomial is compared with the model. The ends of a step may be exact where the way
+#: between them is not: both formulae solve the mixing in a tank that is filled, y' = (a - y)/t,
+#: without any error. What is wrong in between is a bump, and at a quarter of the step its slope is
+#: three times its height.
+PROBE = 0.25
+#: slopes of the polynomial's parts there
+_SLOPE3, _SLOPE4, _SLOPE5 = (
+    1.0 - 2.0 * PROBE,
+    PROBE * (2.0 - 3.0 * PROBE),
+    2.0 * PROBE * (1.0 - PROBE) * (1.0 - 2.0 * PROBE),
+)
+#: so many tolerances may the defect be: three for the slope, and three for the polynomial's error,
+#: which is that much larger than the one at the ends where the step size follows that (chosen)
+_MOST_DEFECT = 10.0
+
+
+@loop_function
+def _defect(
+    n: int, e: Vector, h: float, k: Vector, r2: Vector, r3: Vector, r4: Vector, r5: Vector
+) -> None:
+    for i in range(n):
+        e[i] = r2[i] + _SLOPE3 * r3[i] + _SLOPE4 * r4[i] + _SLOPE5 * r5[i] - h * k[i]
+
+
+@engine_function
+def error_between(iw: Vector, rw: Vector, t: float, h: float) -> float:
+    """How far the states between the ends of a trial step are from the model, 1 being the most
+    that is allowed."""
+    nx, k2 = iw[at.NX], iw[at.O_K2]  # the second stage is not needed any more
+    w = dense(iw, rw, h, PROBE, nx)
+    plain = iw[at.SLOPED] + iw[at.NV] == 0
+    iw[at.EVALUATIONS] += 1
+    if not stage(iw, rw, t + PROBE * h, w, k2, False, plain):
+        return np.inf
+    E = part(rw, iw[at.O_E])
+    _defect(
+        nx, E, h, part(rw, k2), part(rw, iw[at.O_R2]), part(rw, iw[at.O_R3]),
+        part(rw, iw[at.O_R4]), part(rw, iw[at.O_R5]),
+    )  # fmt: skip
+    _square(nx, E, part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]), part(rw, iw[at.O_ATOL]),
+            rw[iw[at.O_SETTING] + at.RTOL])  # fmt: skip
+    total = 0.0
+    for i in range(nx):
+        total += E[i]
+    if not plain:  # the unknowns are those of the end of the step again
+        iw[at.EVALUATIONS] += 1
+        if not stage(iw, rw, t + h, iw[at.O_W1], k2, False, plain):
+            return np.inf
+    return np.sqrt(total / max(1, nx - iw[at.NMEMORY])) / _MOST_DEFECT

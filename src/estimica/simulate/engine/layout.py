@@ -93,9 +93,8 @@ FIRST_INDEX = 300  # index vectors begin here
 RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP = range(8)
 N_SETTING = 8
 # places in the clock vector
-(NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, BEGIN, LONGEST, BLUR, AFTER_JUMP, LAST_LEAP) = range(
-    10
-)
+(NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, BEGIN, LONGEST, BLUR, AFTER_JUMP, LAST_LEAP,
+ PROBED) = range(11)  # fmt: skip
 N_CLOCK = 16
 # places in the report vector
 R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM = range(5)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import casadi as ca
 import numpy as np
 
 from estimica.base.arrays import Flags, Indices, Vector
 
-if TYPE_CHECKING:  # slow to import, and only large systems need it
+if TYPE_CHECKING:  # slow to import, and few systems need them
+    import casadi as ca
     from scipy.sparse import csc_array
 
 Jacobian = Any  # a Vector, or a csc_array
