@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import casadi as ca
 import numpy as np
 
 from estimica.base.arrays import Indices
+
+if TYPE_CHECKING:  # runs of models without it know these values, too
+    import casadi as ca
 
 
 @dataclass(frozen=True, eq=False)
