@@ -653,3 +653,33 @@ end M;
     counts = np.floor(5 * TIMES + 1e-9).astype(int)
     np.testing.assert_array_equal(found.value("f"), np.array([1, 1, 2, 6, 24, 120])[counts])
     np.testing.assert_array_equal(found.value("g"), 24)
+
+
+NEEDS_FIVE = [
+    'algorithm when terminal() then if n < 5 then assert(false, "few"); end if; end when;',
+    'algorithm when terminal() then for i in 1:5 loop assert(n >= i, "few"); end for; end when;',
+    'algorithm when terminal() then if n > 0 then assert(n >= 5, "few"); end if; end when;',
+    'equation when terminal() then if n > 0 then assert(n >= 5, "few"); end if; end when;',
+    "algorithm when terminal() then m := checked(n); end when;",
+    "equation when terminal() then m = checked(n); end when;",
+]
+
+
+@pytest.mark.parametrize("when", NEEDS_FIVE)
+def test_what_is_asserted_in_a_when_counts_at_its_instants_only(when):
+    other = "" if "checked" in when else "equation m = 0;"
+    text = f"""
+model M
+  function checked input Integer n; output Integer m;
+  algorithm assert(n >= 5, "few"); m := n; end checked;
+  Integer n(start = 0, fixed = true); Integer m(start = 0, fixed = true);
+equation
+  when sample(0, 0.1) then n = pre(n) + 1; end when;
+{other}
+{when}
+end M;
+"""
+    model = es.load_model(text, "M")
+    model.simulate(np.linspace(0.0, 1.0, 3), outputs=["n"])
+    with pytest.raises(es.SimulationError, match=r"few"):
+        model.simulate(np.linspace(0.0, 0.25, 3), outputs=["n"])

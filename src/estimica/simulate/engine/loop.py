@@ -712,6 +712,17 @@ def leap_on(iw: Vector, rw: Vector, stop: float) -> bool:
 
 
 @engine_function
+def last_check(iw: Vector, rw: Vector) -> int:
+    """What events at the last instant have left must hold, too: no step comes after them."""
+    if iw[at.NK]:
+        broken = check(iw, rw, rw[iw[at.O_CLOCK] + at.NOW], iw[at.O_W0])
+        if broken >= 0:
+            iw[at.INDEX] = broken
+            return CHECK_VIOLATED
+    return DONE
+
+
+@engine_function
 def run_on(iw: Vector, rw: Vector) -> int:
     """From the start to the last sample; a status comes back."""
     clock = iw[at.O_CLOCK]
@@ -720,7 +731,10 @@ def run_on(iw: Vector, rw: Vector) -> int:
         status = arrive(iw, rw, cause)
         if status == DONE:
             status = emit_here(iw, rw)
-        if status or iw[at.SAMPLE] == iw[at.N_TIMES]:
+        if status == DONE and iw[at.SAMPLE] == iw[at.N_TIMES]:
+            status = last_check(iw, rw)
+            break
+        if status:
             break
         if iw[at.ABORT]:
             status = TIME_LIMIT

@@ -166,8 +166,12 @@ class _Execution:
             conditions = conditions_of(self._evaluator, condition, self._scope, frame)
             if not conditions:
                 continue
-            with self._evaluator.instants.branch(conditions) as kept:
+            with (
+                self._evaluator.instants.branch(conditions) as kept,
+                self._whens.checking(self._evaluator, origin) as checks,
+            ):
                 actions, body = self._body(statements_, frame, origin)
+            actions += checks
             actions += self._whens.keeping(kept.values(), origin)
             branches.append(Branch(conditions, tuple(actions)))
             if shared:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -78,9 +79,23 @@ class Whens:
             warning = isinstance(value, Expression) and ex.is_const(value, 1.0)
         if ex.is_const(condition, 1.0):
             return None
+        return self._check(condition, message, warning, origin)
+
+    def _check(self, condition: Expression, message: str, warning: bool, origin: Origin) -> Action:
         name = self.flag(origin, Kind.BOOLEAN, start=ex.ONE, prefix="$check")
         self.assertions.append(Assertion(ex.name(name), message, warning, origin))
         return Action(name, condition, False, origin)
+
+    @contextmanager
+    def checking(self, evaluator: Evaluator, origin: Origin) -> Iterator[list[Action]]:
+        """Inside, what branches, loops and functions assert counts at the instants of a when."""
+        actions: list[Action] = []
+
+        def take(condition: Expression, message: str, warning: bool) -> None:
+            actions.append(self._check(condition, message, warning, origin))
+
+        with evaluator.recording(take):
+            yield actions
 
     def terminated(
         self,
@@ -149,9 +164,13 @@ def read_when(
             conditions = conditions_of(evaluator, condition, scope, frame)
         if not conditions:
             continue
-        with evaluator.instants.branch(conditions) as kept:
+        with (
+            evaluator.instants.branch(conditions) as kept,
+            whens.checking(evaluator, origin) as checks,
+        ):
             actions = _Actions(evaluator, whens, scope, component).read(body, frame)
-        branches.append(Branch(conditions, (*actions, *whens.keeping(kept.values(), origin))))
+        keeping = whens.keeping(kept.values(), origin)
+        branches.append(Branch(conditions, (*actions, *checks, *keeping)))
     if any(b.actions for b in branches):
         whens.clauses.append(When(tuple(branches), origin))
 
