@@ -28,7 +28,8 @@ def test_only_what_a_model_needs_is_compiled() -> None:
     assert not kernel.has_events
     ball = models.ball().kernel()
     compiled = {n for n, a in zip(FUNCTIONS, ball.addresses, strict=True) if a}
-    assert compiled == {"rhs", "both", "output", "zero", "zero_rate", "event", "event_sens"}
+    needed = {"rhs", "both", "output", "zero", "zero_rate", "zero_sens", "event", "event_sens"}
+    assert compiled == needed
 
 
 def test_linear_algebraic_equations_are_recognised() -> None:

@@ -142,7 +142,6 @@ end M;
 @pytest.mark.parametrize(
     "text",
     [
-        "partial model M Real x = 1; end M;",
         "model M partial model P Real x = 1; end P; P p; end M;",
         "model M partial model P Real x = 1; end P; model Q = P; Q q; end M;",
     ],

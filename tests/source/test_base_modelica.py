@@ -313,7 +313,7 @@ MISTAKES = {
     ),
     "a size that the run decides": (
         "    Real 'n' = time;\n    Real 'x'['n'];",
-        "U001: size ''n']' (text:6:14): a size, range, subscript or branch that is known only during",
+        "U001: size ''n'' (text:6:14): a size, range, subscript or branch that is known only during",
     ),
     "a size without a value": (
         "    Real 'x'[:];",

@@ -108,18 +108,19 @@ def _check_depth(instance: Component) -> None:
 
 
 def _check_whole(instance: Component) -> None:
-    """A partial class lacks something that only a class made of it has."""
-    if not instance.type.is_partial:
+    """A partial class lacks something that only a class made of it has.
+
+    The model itself may be one: what is left open in a component without its law may be measured.
+    """
+    if instance.is_root or not instance.type.is_partial:
         return
-    name = instance.type.name
-    if instance.is_root:
-        message = f"class {name} is partial: something is left open in it; name one that extends it"
-    else:
-        message = (
-            f"'{instance.path}' is of class {name}, which is partial; redeclare it with one that "
-            "extends that class"
-        )
-    raise error_at("S087", instance.owner, instance.declaration.at, message)
+    raise error_at(
+        "S087",
+        instance.owner,
+        instance.declaration.at,
+        f"'{instance.path}' is of class {instance.type.name}, which is partial; redeclare it with "
+        "one that extends that class",
+    )
 
 
 def _check_members(cls: Class) -> None:
