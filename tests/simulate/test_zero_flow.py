@@ -118,19 +118,3 @@ end Contradiction;
 """)
     with pytest.raises(es.SimulationError, match=r"R105.*time 1.*singular"):
         model.simulate(np.linspace(0, 2, 5), options=OPTIONS)
-
-
-@pytest.mark.parametrize("depth", [1e-4, 1.0, 1e3, 1e5])
-def test_a_relation_that_has_rested_still_sees_what_it_is_there_for(depth):
-    text = f"""
-model M "trembles for a moment around zero, leaves it, and much later goes through it in earnest"
-  Real g = if time < 1e-6 then {depth}*sin(2e9*time) elseif time < 0.1 then -10*{depth}*time
-    else time - 0.5;
-  Real above(start = 0, fixed = true);
-equation
-  der(above) = if g > 0 then 1 else 0;
-end M;
-"""
-    model = es.load_model(text, "M")
-    found = model.simulate([0.0, 0.05, 0.25, 1.0], outputs=["above"]).value("above")
-    np.testing.assert_allclose(found, [0.0, 0.0, 0.0, 0.5], atol=2e-6)

@@ -58,11 +58,6 @@ def side(iw: Vector, rw: Vector, i: int) -> float:
     return g if rw[iw[at.O_D] + i] > 0.5 else -g
 
 
-#: a relation has left the surface on which it rested when it is so many times deeper inside its
-#: mode than it was let go beyond (chosen: a trembling is as deep on both sides)
-AWAY = 4.0
-
-
 @engine_function
 def side_at(iw: Vector, rw: Vector, t: float, h: float, theta: float, i: int) -> float:
     """`side` of relation i at a fraction of the step."""
@@ -120,8 +115,6 @@ def locate(iw: Vector, rw: Vector, t: float, h: float) -> int:
         for i in range(ng):
             rw[low_zero + i] = side(iw, rw, i)
             rw[size + i] = max(rw[size + i], abs(rw[low_zero + i]))
-            if rw[low_zero + i] > AWAY * rw[rest + i]:  # it does not rest on its surface any more
-                rw[rest + i] = 0.0
         for i in range(ng):
             if rw[low_zero + i] < -max(rw[iw[at.O_SLACK] + i], rw[rest + i]):
                 theta = root(iw, rw, t, h, i, low, high)

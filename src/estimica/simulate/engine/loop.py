@@ -46,9 +46,6 @@ STIFF_ERROR = 2.5
 #: steps so much longer than the last one that was looked at within are looked at, too: the error of
 #: the polynomial, of order five, is then three times as large; nearer ones would cost a tenth more
 PROBED_GROWTH = 1.25
-#: a relation rests on its surface within this part of the largest value that it has had (chosen:
-#: a thousand times what a solution at usual tolerances is off)
-RESTING = 1e-3
 NEVER = 1e300
 #: two instants closer than this are one: some roundings of the time itself, or this part of the run
 #: (chosen: far above the error of a located event, 1e-13 of a step, and below any step in earnest)
@@ -277,20 +274,14 @@ def is_quick(iw: Vector, rw: Vector, t: float, relation: int) -> bool:
 
 
 @engine_function
-def widen(iw: Vector, rw: Vector, relation: int, depth: float) -> bool:
-    """Lets a relation rest on its surface up to twice the depth at which it was seen to change;
-    False where that is no rest any more.
+def widen(iw: Vector, rw: Vector, relation: int, depth: float) -> None:
+    """Lets a relation rest on its surface up to twice the depth at which it was seen to change.
 
     What changes and changes back without any jump of the states is as exact as the solution is; a
-    relation that decides nothing of weight there would cut all further steps. But one that is let
-    rest too far off would miss what it is there for.
+    relation that decides nothing of weight there would cut all further steps.
     """
     rest = iw[at.O_WINDOW] + 2 * iw[at.NG] + relation
-    most = RESTING * rw[rest + iw[at.NG]]
-    if rw[rest] >= most:
-        return False
-    rw[rest] = min(2.0 * max(rw[rest], depth), most)
-    return True
+    rw[rest] = 2.0 * max(rw[rest], depth)
 
 
 @engine_function
@@ -381,9 +372,7 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
         if iw[at.JUMPED]:
             iw[at.INDEX] = cause
             return ACCUMULATION
-        if not widen(iw, rw, cause, depth):
-            iw[at.INDEX] = cause
-            return ACCUMULATION
+        widen(iw, rw, cause, depth)
     if status == DONE and iw[at.NH]:
         status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 0)
     return status
