@@ -683,3 +683,19 @@ end M;
     model.simulate(np.linspace(0.0, 1.0, 3), outputs=["n"])
     with pytest.raises(es.SimulationError, match=r"few"):
         model.simulate(np.linspace(0.0, 0.25, 3), outputs=["n"])
+
+
+def test_terminate_at_the_end_of_a_run_is_no_failure():
+    text = """
+model M
+  Real x(start = 0, fixed = true);
+equation
+  der(x) = 1;
+  when time >= 0.5 then terminate("half a second"); end when;
+end M;
+"""
+    model = es.load_model(text, "M")
+    found = model.simulate(np.linspace(0.0, 0.5, 6), outputs=["x"])
+    np.testing.assert_allclose(found.value("x"), np.linspace(0.0, 0.5, 6), atol=1e-9)
+    with pytest.raises(es.SimulationError, match="half a second"):
+        model.simulate(np.linspace(0.0, 1.0, 6), outputs=["x"])

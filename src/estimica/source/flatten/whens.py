@@ -70,6 +70,7 @@ class Whens:
         condition = ex.ZERO
         warning = False
         if terminates:
+            condition = ex.TERMINAL  # at the end of the run it ends nothing
             message = f"terminated: {message}"
             evaluator.notes.append("terminate() ends the run like a violated assertion")
         else:
