@@ -126,5 +126,8 @@ class Names(Protocol):
     def binding(self, name: str) -> Expression | str | None:
         """The value of a scalar parameter or constant in terms of others."""
 
+    def counts_truths(self, reference: tree.Reference, position: int, scope: Scope) -> bool:
+        """Whether a dimension of a component is declared as Boolean."""
+
     def type_of(self, reference: tree.Reference, scope: Scope) -> ScalarType | None:
         """The type of (an element of) a name that is not local, where that is known."""
