@@ -21,7 +21,7 @@ from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
     from estimica.source.evaluate.expressions import Evaluator
-    from estimica.source.flatten.names import ModelNames
+    from estimica.source.flatten.names.model import ModelNames
 
 
 @dataclass(frozen=True, slots=True)

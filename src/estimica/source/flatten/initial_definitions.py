@@ -24,7 +24,8 @@ from estimica.source.instance.modifiers import Binding
 from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
-    from estimica.source.flatten.names import ModelNames
+    from estimica.source.evaluate.expressions import Evaluator
+    from estimica.source.flatten.names.model import ModelNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,10 @@ class InitialAlgorithm:
     assigned: tuple[str, ...]
     name: str
 
-    def value(self, names: ModelNames) -> Value:
+    def value(self, evaluator: Evaluator) -> Value:
         """What it leaves in the parameter; None where only the run could tell."""
         frame: Frame = dict.fromkeys(self.assigned, ex.ZERO)
         body, scope = self.placed.section.body, self.placed.scope
-        evaluator = names.evaluator
         try:
             with evaluator.algorithm(frozenset(self.assigned)):
                 return first_of(statements.body_after(evaluator, body, scope, frame)[self.name])

@@ -18,7 +18,7 @@ from estimica.source.syntax import tree
 
 if TYPE_CHECKING:
     from estimica.source.flatten.connections import Connections
-    from estimica.source.flatten.names import ModelNames
+    from estimica.source.flatten.names.model import ModelNames
 
 
 #: the error of an operator that asks for connections before they are known

@@ -22,7 +22,7 @@ from estimica.source.flatten.connections import (
 )
 from estimica.source.flatten.equations import EquationReader
 from estimica.source.flatten.initial_definitions import initial_definitions
-from estimica.source.flatten.names import ModelNames
+from estimica.source.flatten.names.model import ModelNames
 from estimica.source.flatten.origins import expression_origin
 from estimica.source.flatten.special import SpecialOperators
 from estimica.source.flatten.variables import VariableReader, require_few, scalar_names

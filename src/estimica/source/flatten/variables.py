@@ -16,7 +16,7 @@ from estimica.source.instance.modifiers import Binding
 
 if TYPE_CHECKING:
     from estimica.source.evaluate.expressions import Evaluator
-    from estimica.source.flatten.names import ModelNames
+    from estimica.source.flatten.names.model import ModelNames
 
 #: scalar variables of a model: some 2 kB each until they are equations; the largest examples of
 #: the Modelica Standard Library have 20,000
