@@ -359,3 +359,10 @@ def test_a_broken_file_beside_is_told_where_it_is_needed(tmp_path):
     (tmp_path / "Broken.mo").write_text("model Broken")
     with pytest.raises(SourceError, match=r"S200.*Broken\.mo:1"):
         es.load_model(tmp_path / "A.mo")
+
+
+def test_a_broken_file_beside_does_no_harm_where_its_name_is_a_parameter(tmp_path):
+    (tmp_path / "A.mo").write_text("model A parameter Real T = 3; Real y = T; end A;")
+    (tmp_path / "T.mo").write_text("written half")
+    model = es.load_model(tmp_path / "A.mo")
+    assert float(model.simulate([0.0, 1.0], outputs=["y"]).value("y")[0]) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.suggest import did_you_mean
@@ -53,7 +54,7 @@ def _flattened(
     plain: FlatSystem | None,
     inputs: Sequence[str],
 ) -> FlatSystem:
-    world = World(request.table(), _library_hint)
+    world = World(request.table(), partial(_hint, dict(request.unread)))
     cls = _class_of(world, request)
     name = cls.name
     is_function = cls.is_a("function", "operator function")
@@ -102,8 +103,10 @@ def _class_of(world: World, request: Request) -> Class:
     return found
 
 
-def _library_hint(name: str) -> str:
-    """What to say where the first part of an unknown name may be a library."""
+def _hint(unread: Mapping[str, str], name: str) -> str:
+    """What to say where an unknown name may be of a library, or of a file that is broken."""
+    if name in unread:
+        return f": the file of that name beside it cannot be read: {unread[name]}"
     if name not in ("Modelica", "ModelicaServices", "Complex"):
         return ""
     folders = ", ".join(str(f) for f in library_folders()) or "none"

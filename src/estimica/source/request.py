@@ -60,6 +60,8 @@ class Request:
     label: str  # the file's name, or "" for a text
     packages: tuple[Library, ...]  # those that are known by their place: the user's own
     extra: tuple[Path, ...]  # more places of libraries
+    #: files beside the model that cannot be read, by the class they may hold: what is wrong
+    unread: tuple[tuple[str, str], ...] = ()
 
     def folder_of(self, name: str) -> Path | None:
         """Where the top-level package `name` lies."""
@@ -158,20 +160,25 @@ def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Reque
     file = parsed(path) if path.is_file() else parse_file(tree.Source(read_text(path), str(path)))
     if package is None or not file.within:
         own = _of_text(file, str(path), class_name, extra)
+        near, unread = _beside(path, file, extra)
         # its own classes come last: they hide others of the same name
-        return replace(own, texts=(*_beside(path, file, extra), file))
+        return replace(own, texts=(*near, file), unread=tuple(unread.items()))
     name = f"{'.'.join(file.within)}.{_chosen(file, class_name, str(path))}"
     return Request(name, (), str(path), (_library(package),), tuple(extra))
 
 
-def _beside(path: Path, file: tree.File, extra: Sequence[Path]) -> list[tree.File]:
-    """The files in the same folder that a file needs, and those they need.
+def _beside(
+    path: Path, file: tree.File, extra: Sequence[Path]
+) -> tuple[list[tree.File], dict[str, str]]:
+    """The files in the same folder that a file may need, and those they may need.
 
     A file is taken for a class of its own name that neither the files read so far nor a library
-    declares: a fitted model extends the one that lies beside it.
+    declares: a fitted model extends the one that lies beside it. One that cannot be read does no
+    harm where its name only happens to be that of a parameter; what is wrong with it comes second.
     """
+    unread: dict[str, str] = {}
     if not path.is_file():
-        return []
+        return [], unread
     near = {p.stem: p for p in path.parent.glob("*.mo") if p.is_file() and p.name != path.name}
     found: list[tree.File] = []
     pending = [file]
@@ -182,11 +189,15 @@ def _beside(path: Path, file: tree.File, extra: Sequence[Path]) -> list[tree.Fil
             declared = {c.name for f in (file, *found) for c in f.classes}
             if name in declared or find_library(name, extra) is not None:
                 continue
-            neighbour = parsed(candidate)
+            try:
+                neighbour = parsed(candidate)
+            except SourceError as error:
+                unread[name] = str(error)
+                continue
             if not neighbour.within and any(c.name == name for c in neighbour.classes):
                 found.append(neighbour)
                 pending.append(neighbour)
-    return found
+    return found, unread
 
 
 def _library(root: Path) -> Library:
