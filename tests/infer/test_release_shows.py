@@ -147,3 +147,42 @@ def test_json_has_the_keys_of_the_design(boiled: Release):
             keys = {"released", "cost", "cost_reduction", "risk", "risk_multiple", "outcome"}
             assert keys <= c.keys()
     assert found["fit"]["parameters"]["T_D"]["value"] == boiled.fit["T_D"]
+
+
+def test_course_tells_values_noise_and_percent_after_each_step(boiled: Release):
+    table = next(t for t in boiled.tables() if t.title == "Values after each step")
+    released = [s for s in boiled.steps if s.choice]
+    headings = ["start", *(f"step {s.number}" for s in released)]
+    assert list(table.columns[1 : len(headings) + 1]) == headings
+    rows = {str(r[0]): dict(zip(table.columns, r, strict=True)) for r in table.rows}
+    last = released[-1].choice
+    for name, value in last.values.items():
+        assert rows[name][headings[-1]] == pytest.approx(value, rel=1e-3)
+    assert rows["variance of E"]["start"] == 1.0
+    assert rows["variance of E"][headings[-1]] == pytest.approx(last.noise["E"], rel=1e-3)
+    assert rows["variance of E"]["free from"] == "step 1"
+    start, end = (float(rows["T_D"][h]) for h in ("start", headings[-1]))
+    assert rows["T_D"]["change %"] == pytest.approx(100 * (end / start - 1), abs=0.1)
+    met = boiled.fit.cases[0]["E"].fit_percent
+    assert rows["fit % of E"][headings[-1]] == pytest.approx(met, abs=0.01)
+    assert "Values after each step" in [s.heading for s in boiled.page().sections]
+
+
+def test_course_stands_in_the_json(boiled: Release):
+    course = boiled.to_dict()["course"]
+    assert [c["step"] for c in course] == [0, *(s.number for s in boiled.steps if s.choice)]
+    assert course[0]["free"] == []
+    assert set(course[-1]["free"]) == set(boiled.released)
+    assert course[-1]["noise"] == dict(boiled.steps[-1].choice.noise)
+    assert set(course[-1]["fit_percent"]) == {c.name for c in boiled.fit.cases}
+
+
+def test_long_courses_are_cut_into_tables_of_six_steps(monkeypatch: pytest.MonkeyPatch):
+    course = importlib.import_module("estimica.infer.release.course")
+    monkeypatch.setattr(course, "SIDE_BY_SIDE", 2)
+    release = es.release(line())
+    tables = list(course.course_tables(release))
+    stops = course.course(release)
+    shown = [c for t in tables for c in t.columns if c == "start" or c.startswith("step")]
+    assert shown == ["start", *(f"step {s.step}" for s in stops[1:])]
+    assert ["change %" in t.columns for t in tables] == [False] * (len(tables) - 1) + [True]

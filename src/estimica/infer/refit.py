@@ -100,9 +100,9 @@ def _placed(setup: Setup, estimate: Estimate) -> FitContext:
     return FitContext(setup, objective, q, estimate.threshold)
 
 
-def require_estimate(fit: Fit, what: str) -> None:
-    """Refuse a fit that found nothing, or in which nothing was free."""
-    if not fit.n_free:
+def require_estimate(fit: Fit, what: str, *, noise: bool = False) -> None:
+    """Refuse a fit that found nothing, or in which nothing was free; `noise` levels may do."""
+    if not fit.n_free and not (noise and any(n.estimated for n in fit.noise.values())):
         raise InferError("I400", f"{what}: nothing is free in study '{fit.study.name}'; add tuners")
     if not np.isfinite(fit.cost):
         raise InferError(
@@ -197,6 +197,8 @@ def shortfall(place: FitContext, point: Point) -> str:
     the optimum is far away. Its replicates then stay where they began and seem to be certain.
     """
     objective = place.objective
+    if not len(point.q):
+        return ""  # noise levels follow from the residuals
     held = np.array(bounds_reached(place, point.q), bool)
     offset, step = remaining(point.R, point.b, held, place.threshold)
     if not objective.criterion.has_unit_variance:

@@ -1,9 +1,10 @@
-"""Scatter: pictures of values that unknowns have taken many times, by replicates or draws."""
+"""Scatter: pictures of values that quantities have taken many times, by replicates or draws."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -16,39 +17,71 @@ MOST_PAIRS = 8  # panels, unless unknowns are named: what fits on a page
 GREY, STRONG = 7, 1  # of the palette
 
 
+@dataclass(frozen=True, eq=False)
+class Scattered:
+    """A quantity that has taken many values around its estimate."""
+
+    label: str
+    unit: str
+    estimate: float
+    values: Vector
+    remark: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Its name with its unit."""
+        return name_with_unit(self.label, self.unit)
+
+
+def scattered_unknowns(
+    fit: Fit, values: Vector, remark: Callable[[int], str] = lambda k: ""
+) -> list[Scattered]:
+    """The unknowns of a fit, with (count, unknowns) `values`."""
+    return [
+        Scattered(u.label, u.unit, float(fit.values[k]), values[:, k], remark(k))
+        for k, u in enumerate(fit.unknowns.items)
+    ]
+
+
+def correlations(quantities: Sequence[Scattered]) -> Vector:
+    """Of the values; zero where one does not move."""
+    n = len(quantities)
+    found = np.zeros((n, n))
+    moving = [k for k, q in enumerate(quantities) if len(q.values) > 1 and q.values.std() > 0]
+    for a, b in combinations(moving, 2):
+        both = float(np.corrcoef(quantities[a].values, quantities[b].values)[0, 1])
+        found[a, b] = found[b, a] = both
+    return found
+
+
 def clouds(
-    fit: Fit,
-    values: Vector,
+    quantities: Sequence[Scattered],
     correlation: Vector,
     pairs: Sequence[tuple[int, int]],
     *,
     what: str,
-    remark: Callable[[int], str] = lambda k: "",
 ) -> Iterator[Panel]:
-    """A panel for each pair of unknowns: (count, unknowns) `values`, which are called `what`.
+    """A panel for each pair of quantities, whose values are called `what`.
 
-    The heading has the remarks on both unknowns, where there are any, or their correlation.
+    The heading has the remarks on both, where there are any, or their correlation.
     """
-    items = fit.unknowns.items
     for place, (a, b) in enumerate(pairs):
-        unit, first = items[b].unit, place == 0
-        cloud = Curve(what, values[:, a], values[:, b], unit, dotted=True, colour=0, listed=first)
+        x, y, first = quantities[a], quantities[b], place == 0
+        cloud = Curve(what, x.values, y.values, y.unit, dotted=True, colour=0, listed=first)
         middle = Curve(
             "estimate",
-            fit.values[[a]],
-            fit.values[[b]],
-            unit,
+            np.array([x.estimate]),
+            np.array([y.estimate]),
+            y.unit,
             dotted=True,
             colour=STRONG,
             listed=first,
         )
-        remarks = "; ".join(f"{items[k].label} {remark(k)}" for k in (a, b) if remark(k))
-        heading = (
-            f"{name_with_unit(items[b].label, unit)} over "
-            f"{name_with_unit(items[a].label, items[a].unit)}: "
-            + (remarks or f"correlation {correlation[a, b]:.2f}")
+        remarks = "; ".join(f"{q.label} {q.remark}" for q in (x, y) if q.remark)
+        heading = f"{y.heading} over {x.heading}: " + (
+            remarks or f"correlation {correlation[a, b]:.2f}"
         )
-        yield Panel(items[b].label, (cloud, middle), group=heading)
+        yield Panel(y.label, (cloud, middle), group=heading)
 
 
 def pairs_to_draw(
@@ -63,31 +96,28 @@ def pairs_to_draw(
 
 
 def bars(
-    fit: Fit,
-    k: int,
+    quantity: Scattered,
     histogram: tuple[Vector, Vector],
     interval: tuple[float, float],
     *,
     what: str,
     label: str,
     listed: bool,
-    remark: str = "",
 ) -> Panel:
-    """How often an unknown had which value, with its estimate and the finite ends of `interval`."""
+    """How often it had which value, with its estimate and the finite ends of `interval`."""
     heights, edges = histogram
     top = float(heights.max())
     steps = np.append(heights, heights[-1]).astype(float)
     curves = [
         Curve(what, edges, steps, stepped=True, colour=0, listed=listed),
-        _upright("estimate", float(fit.values[k]), top, STRONG, listed),
+        _upright("estimate", quantity.estimate, top, STRONG, listed),
     ]
     curves += [
         _upright("95 % interval", x, top, GREY, listed and j == 0)
         for j, x in enumerate(interval)
         if math.isfinite(x)
     ]
-    unknown = fit.unknowns.items[k]
-    heading = name_with_unit(unknown.label, unknown.unit) + (f": {remark}" if remark else "")
+    heading = quantity.heading + (f": {quantity.remark}" if quantity.remark else "")
     return Panel(label, tuple(curves), group=heading)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from estimica.base.result import finite
+from estimica.estimate.fit.noise_levels import noise_levels
 from estimica.estimate.fit.outputs import CaseFit
 from estimica.estimate.fit.result import Fit, StartResult
 from estimica.estimate.identify.accuracy import Significance
@@ -15,6 +16,10 @@ from estimica.estimate.search.run import Iteration
 
 def as_object(fit: Fit) -> dict[str, object]:
     """Everything about a fit but its trajectories; what is not finite is None."""
+    exact = {
+        level.output: {"stderr": level.stderr, "ci95": list(level.interval)}
+        for level in noise_levels(fit)
+    }
     values = {
         "command": "fit",
         "run": fit.run,
@@ -35,6 +40,7 @@ def as_object(fit: Fit) -> dict[str, object]:
                 "at_bound": n.at_bound,
                 **({"shared": n.shared} if n.shared else {}),
                 **({"formula": n.formula} if n.formula else {}),
+                **exact.get(name, {}),
             }
             for name, n in fit.noise.items()
         },

@@ -19,6 +19,7 @@ from estimica.base.view import (
     without_empty,
 )
 from estimica.estimate.fit.as_json import as_object, ranked
+from estimica.estimate.fit.noise_levels import noise_levels, noise_remark, noise_row
 from estimica.estimate.fit.pictures import picture
 from estimica.estimate.fit.point_pictures import chosen_axes, residual_panels
 from estimica.estimate.fit.result import Fit
@@ -233,11 +234,12 @@ def _held(fit: Fit) -> str:
 
 
 def _estimates_in_words(fit: Fit) -> str:
+    if not fit.n_free and not noise_levels(fit):
+        return "Nothing was free."
+    only = "" if fit.n_free else "Only noise levels were free. "
     return (
-        "The interval holds the true value with 95 % probability if the model is right and the "
-        "noise white."
-        if fit.n_free
-        else "Nothing was free."
+        f"{only}The interval holds the true value with 95 % probability if the model is right and "
+        "the noise white."
     )
 
 
@@ -246,6 +248,8 @@ def identifiability_in_words(fit: Fit) -> str:
     i = fit.identifiability
     if fit.outcome.status == "failed":
         return "There is no estimate to judge."
+    if not i.n:
+        return "There are no unknowns to tell apart."
     if i.rank >= i.n:
         s = i.singular_values
         spread = f" (condition number {s[0] / s[-1]:.3g})" if len(s) and s[-1] > 0 else ""
@@ -388,6 +392,7 @@ def _listed(names: list[str]) -> str:
 def estimates(fit: Fit) -> Table:
     """Every unknown with its standard error and interval, rounded as its error allows."""
     rows = [_row(fit, k) for k in range(len(fit.unknowns))]
+    rows += [noise_row(level) for level in noise_levels(fit)]
     columns = ("unknown", "value", "std. error", "95 % from", "to", "unit", "remark")
     size = f"{fit.n_samples} samples, {fit.n_free} unknown{'' if fit.n_free == 1 else 's'}"
     title = f"{fit.study.name}: {fit.criterion} cost {fit.cost:.7g}, {size}"
@@ -405,7 +410,7 @@ def quality(fit: Fit) -> Table:
         for o in case.outputs:
             noise = fit.noise.get(o.name)
             sigma = None if noise is None else short(math.sqrt(noise.variance))
-            remark = _noise_remark(fit, o.name) if case.role == "calibrate" else ""
+            remark = noise_remark(fit, o.name) if case.role == "calibrate" else ""
             if o.is_input:
                 remark = "input with errors"
             if (beyond := int(o.censored.sum())) > 0:
@@ -433,16 +438,3 @@ def _row(fit: Fit, k: int) -> tuple[object, ...]:
     numbers += [rounded(low, error), rounded(high, error)]
     shown = [x if math.isfinite(x) else None for x in numbers]
     return u.label, *shown, "" if u.unit == "1" else u.unit, fit.remark(k)
-
-
-def _noise_remark(fit: Fit, output: str) -> str:
-    noise = fit.noise.get(output)
-    if noise is None:
-        return ""
-    if noise.formula:
-        return f"noise: mean of {noise.formula}"
-    if noise.at_bound:
-        return "noise at its bound"
-    if noise.estimated:
-        return f"noise {noise.shared}" if noise.shared else ""
-    return "noise known"

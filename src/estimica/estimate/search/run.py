@@ -215,7 +215,7 @@ class Descent:
                 )
             self._accept(first, 0.0, 0)
             if self.held.all():
-                return self._end(Status.CONVERGED, "nothing is free; the cost was evaluated")
+                return self._end(Status.CONVERGED, nothing_to_search(first))
             ended = self._judge("") if self.attempt.thorough else None
             while not ended and len(self.iterations) <= self.limits.max_iterations:
                 ended = self._iterate()
@@ -398,6 +398,13 @@ class Descent:
         own = tuple(self.iterations)
         astray = self.is_astray and status in (Status.FAILING_REGION, Status.STALLED)
         return SearchResult(self.point, status, message, own, astray, spent)
+
+
+def nothing_to_search(point: Point) -> str:
+    """How a search ends that has no unknown: noise levels follow from the residuals."""
+    if any(n.estimated for n in point.noise.values()):
+        return "only noise levels are free; they follow from the residuals"
+    return "nothing is free; the cost was evaluated"
 
 
 class _TimeIsUp(Exception):

@@ -15,7 +15,14 @@ from estimica.base.arrays import Flags, Vector
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.optimality import beside
-from estimica.estimate.search.run import Iteration, Limits, OnIteration, SearchResult, Status
+from estimica.estimate.search.run import (
+    Iteration,
+    Limits,
+    OnIteration,
+    SearchResult,
+    Status,
+    nothing_to_search,
+)
 
 Evaluate = Callable[[Vector], Point | Failure]
 #: of the first simplex, over the size of each coordinate. Chosen: twice that of SciPy, since costs
@@ -92,7 +99,7 @@ class _Search:
                 return SearchResult(None, Status.FAILED, message + first.message, ())
             self._accept(first)
             if not self.free.any():
-                return self._end(Status.CONVERGED, "nothing is free; the cost was evaluated")
+                return self._end(Status.CONVERGED, nothing_to_search(first))
             while True:
                 self._descend()
                 if not self._poll():

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
-from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.result import Outcome, finite
 from estimica.base.suggest import did_you_mean
@@ -18,6 +16,7 @@ from estimica.base.view import (
     Curves,
     Page,
     Panel,
+    Rounded,
     Section,
     Table,
     status_line,
@@ -25,10 +24,18 @@ from estimica.base.view import (
 )
 from estimica.estimate.fit.as_json import identifiability
 from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
+from estimica.estimate.unknowns import Unknown
 from estimica.infer.bootstrap.intervals import ReplicateSummary
 from estimica.infer.bootstrap.result import Bootstrap
 from estimica.infer.refit import doubts
-from estimica.infer.scatter import bars, clouds, pairs_to_draw
+from estimica.infer.scatter import (
+    Scattered,
+    bars,
+    clouds,
+    correlations,
+    pairs_to_draw,
+    scattered_unknowns,
+)
 
 PICTURES = ("scatter", "distribution")
 BARS = 30  # of a histogram, at most; chosen: finer ones show single replicates
@@ -104,7 +111,7 @@ def estimates(bootstrap: Bootstrap) -> Table:
             zip(bootstrap.fit.unknowns.items, bootstrap.spreads, strict=True)
         )
     ]
-    rows += [(*_row(f"variance of {n}", s, ""), "") for n, s in bootstrap.noise_spreads.items()]
+    rows += [(*_row(variance_label(n), s, ""), "") for n, s in bootstrap.noise_spreads.items()]
     title = f"{bootstrap.fit.study.name}: bootstrap, {bootstrap.kind}, seed {bootstrap.seed}"
     status, message = outcome(bootstrap)
     note = status_line(status, message)
@@ -115,6 +122,24 @@ def estimates(bootstrap: Bootstrap) -> Table:
         note += "; too few for BCa intervals"
     table = Table(columns, tuple(rows), title, note)
     return without_empty(table, "BCa from", "to ", "at bound %", "unit", "remark")
+
+
+def relative(bootstrap: Bootstrap) -> tuple[Table, ...]:
+    """Bias, standard error and interval in percent of the estimate; none where nothing is told."""
+    spreads = [(u.label, s) for u, s in _spread_unknowns(bootstrap)]
+    spreads += [(variance_label(n), s) for n, s in bootstrap.noise_spreads.items()]
+    rows = tuple((label, *_percents(s)) for label, s in spreads if s.value != 0)
+    if not bootstrap.trusted or not rows:
+        return ()
+    columns = ("unknown", "bias %", "std. error %", "95 % from %", "to %")
+    return (Table(columns, rows, "In percent of the estimate"),)
+
+
+def _percents(s: ReplicateSummary) -> Iterator[object]:
+    low, high = s.percentile
+    for x in (s.bias, s.stderr, low - s.value, high - s.value):
+        size = s.value if x is not s.stderr else abs(s.value)
+        yield Rounded(100 * x / size, 2) if math.isfinite(x) else None
 
 
 def _ends(spreads: Sequence[ReplicateSummary]) -> list[float]:
@@ -138,63 +163,72 @@ def picture(bootstrap: Bootstrap, kind: str, names: Sequence[str] = ()) -> Curve
     if kind not in PICTURES:
         hint = did_you_mean(kind, PICTURES) or f" ({', '.join(PICTURES)})"
         raise InferError("I407", f"there is no plot '{kind}'{hint}")
-    chosen = [_place(bootstrap, n) for n in names] or list(range(bootstrap.fit.n_free))
-    return (
-        _scatter(bootstrap, chosen, bool(names)) if kind == "scatter" else _bars(bootstrap, chosen)
-    )
+    drawn = _quantities(bootstrap)
+    chosen = [_place(drawn, n) for n in names] or list(range(len(drawn)))
+    if kind == "scatter":
+        return _scatter(bootstrap, drawn, chosen, bool(names))
+    return _bars(bootstrap, drawn, chosen)
 
 
-def _place(bootstrap: Bootstrap, name: str) -> int:
-    labels = [u.label for u in bootstrap.fit.unknowns.items]
+def _quantities(bootstrap: Bootstrap) -> list[Scattered]:
+    """All unknowns, then the noise variances; one that several outputs share is drawn once."""
+    drawn = scattered_unknowns(bootstrap.fit, bootstrap.values, bootstrap.remark)
+    seen: set[str] = set()
+    for name, variances in bootstrap.noise.items():
+        noise = bootstrap.fit.noise[name]
+        if noise.shared and noise.shared in seen:
+            continue
+        seen.add(noise.shared)
+        drawn.append(Scattered(variance_label(name), "", noise.variance, variances))
+    return drawn
+
+
+def variance_label(output: str) -> str:
+    """How the noise variance of an output is called."""
+    return f"variance of {output}"
+
+
+def _place(drawn: Sequence[Scattered], name: str) -> int:
+    labels = [q.label for q in drawn]
     if name not in labels:
         hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
         raise InferError("I408", f"the bootstrap has no unknown '{name}'{hint}")
     return labels.index(name)
 
 
-def _scatter(bootstrap: Bootstrap, chosen: Sequence[int], named: bool) -> Curves:
-    correlation = _correlation(bootstrap)
-    panels = clouds(
-        bootstrap.fit,
-        bootstrap.values,
-        correlation,
-        pairs_to_draw(chosen, correlation, all_of_them=named),
-        what="replicates",
-        remark=bootstrap.remark,
-    )
+def _scatter(
+    bootstrap: Bootstrap, drawn: Sequence[Scattered], chosen: Sequence[int], named: bool
+) -> Curves:
+    correlation = correlations(drawn)
+    pairs = pairs_to_draw(chosen, correlation, all_of_them=named)
+    panels = clouds(drawn, correlation, pairs, what="replicates")
     return Curves(tuple(panels), f"{bootstrap.fit.study.name}: replicates of pairs", "", 260)
 
 
-def _correlation(bootstrap: Bootstrap) -> Vector:
-    """Of the replicates; zero where an unknown does not move."""
-    values, n = bootstrap.values, bootstrap.fit.n_free
-    correlation = np.zeros((n, n))
-    spread = values.std(axis=0) if len(values) else np.zeros(n)
-    for a, b in combinations(range(n), 2):
-        if len(values) > 1 and spread[a] > 0 and spread[b] > 0:
-            both = float(np.corrcoef(values[:, a], values[:, b])[0, 1])
-            correlation[a, b] = correlation[b, a] = both
-    return correlation
-
-
-def _bars(bootstrap: Bootstrap, chosen: Sequence[int]) -> Curves:
+def _bars(bootstrap: Bootstrap, drawn: Sequence[Scattered], chosen: Sequence[int]) -> Curves:
+    intervals = {
+        **{u.label: s.percentile for u, s in _spread_unknowns(bootstrap)},
+        **{variance_label(n): s.percentile for n, s in bootstrap.noise_spreads.items()},
+    }
     panels: list[Panel] = []
-    for k in chosen:
-        values = bootstrap.values[:, k]
+    for quantity in (drawn[k] for k in chosen):
+        values = quantity.values
         if len(values):
             panels.append(
                 bars(
-                    bootstrap.fit,
-                    k,
+                    quantity,
                     np.histogram(values, bins=min(BARS, max(5, len(values) // 10))),
-                    bootstrap.spreads[k].percentile,
+                    intervals[quantity.label],
                     what="replicates",
                     label="count",
                     listed=not panels,
-                    remark=bootstrap.remark(k),
                 )
             )
     return Curves(tuple(panels), f"{bootstrap.fit.study.name}: replicates", "", 170)
+
+
+def _spread_unknowns(bootstrap: Bootstrap) -> list[tuple[Unknown, ReplicateSummary]]:
+    return list(zip(bootstrap.fit.unknowns.items, bootstrap.spreads, strict=True))
 
 
 # --- page ----------------------------------------------------------------------------------------
@@ -218,38 +252,45 @@ def _answer(bootstrap: Bootstrap) -> str:
     said = status_line(*outcome(bootstrap))
     words = [f"{said[:1].upper()}{said[1:]}."]
     if bootstrap.replicates > 1:
-        told = [_told(bootstrap, k) for k in range(bootstrap.fit.n_free)]
+        told = [
+            _told(u.label, s, bootstrap.remark(k))
+            for k, (u, s) in enumerate(_spread_unknowns(bootstrap))
+        ]
+        if not told:
+            told = [_told(variance_label(n), s) for n, s in bootstrap.noise_spreads.items()]
         more = f" and {len(told) - MOST_TOLD} more below" if len(told) > MOST_TOLD else ""
         words.append(f"{'; '.join(told[:MOST_TOLD])}{more}.")
     return "\n\n".join(words)
 
 
-def _told(bootstrap: Bootstrap, k: int) -> str:
-    s, label = bootstrap.spreads[k], bootstrap.fit.unknowns.items[k].label
+def _told(label: str, s: ReplicateSummary, remark: str = "") -> str:
     low, high = s.percentile
     between = f"95 % between {low:.4g} and {high:.4g}" if math.isfinite(high - low) else ""
-    about = "; ".join(t for t in (bootstrap.remark(k), between) if t) or "too few for an interval"
+    about = "; ".join(t for t in (remark, between) if t) or "too few for an interval"
     return f"{label} = {s.value:.5g} ({about})"
 
 
 def _sections(bootstrap: Bootstrap) -> Iterator[Section]:
-    yield Section("Estimates", _WORDS, (replace(estimates(bootstrap), title="", note=""),))
+    told = (replace(estimates(bootstrap), title="", note=""), *relative(bootstrap))
+    yield Section("Estimates", _WORDS, told)
     if bootstrap.fit.advice:
         said = "\n\n".join(f"{a[:1].upper()}{a[1:]}." for a in bootstrap.fit.advice)
         yield Section("Not determined", said)
-    if bootstrap.replicates > 1 and bootstrap.fit.n_free > 1:
+    if bootstrap.replicates > 1 and len(_quantities(bootstrap)) > 1:
         shown = (replace(picture(bootstrap, "scatter"), title=""),)
         yield Section("Pairs", _PAIRS, shown)
     if bootstrap.replicates > 1:
         yield Section(
-            "Single unknowns", "", (replace(picture(bootstrap, "distribution"), title=""),)
+            "Single unknowns and noise variances",
+            "",
+            (replace(picture(bootstrap, "distribution"), title=""),),
         )
     if bootstrap.block_lengths:
         rows = tuple((c, o, n) for (c, o), n in bootstrap.block_lengths.items())
         yield Section("Blocks", "", (Table(("case", "output", "samples in a block"), rows),))
     if bootstrap.failures:
-        told = tuple((n, m) for m, n in bootstrap.messages)
-        yield Section("Failed replicates", _FAILED, (Table(("count", "what happened"), told),))
+        why = tuple((n, m) for m, n in bootstrap.messages)
+        yield Section("Failed replicates", _FAILED, (Table(("count", "what happened"), why),))
 
 
 MOST_TOLD = 8  # unknowns whose intervals are told in words

@@ -85,7 +85,7 @@ def bootstrap(
     same numbers whoever does the work. Ctrl-C ends it with those done so far.
     """
     begun = perf_counter()
-    require_estimate(fit, "bootstrap")
+    require_estimate(fit, "bootstrap", noise=True)
     require_kind(kind)
     if kind != "parametric":
         refuse_input_errors(fit.study, f"bootstrap of kind '{kind}'", "use kind 'parametric'")
@@ -173,15 +173,16 @@ def _concluded(
     values = [outcomes[k].result() for k in good]
     names = tuple(n for n, v in point.noise.items() if v.estimated)
     n = len(objective.unknowns)
-    lost = np.array([v["undetermined"] for v in values], bool).reshape(-1, n)
+    shape = len(values), n
+    lost = np.array([v["undetermined"] for v in values], bool).reshape(shape)
     return Bootstrap(
         fit=fit,
         kind=kind,
         seed=seed,
         requested=requested,
         numbers=tuple(good),
-        values=np.array([v["values"] for v in values], float).reshape(-1, n),
-        at_bound=np.array([v["at_bound"] for v in values], bool).reshape(-1, n),
+        values=np.array([v["values"] for v in values], float).reshape(shape),
+        at_bound=np.array([v["at_bound"] for v in values], bool).reshape(shape),
         # where the fit's own data do not determine an unknown, replicates stay where they began
         undetermined=lost | ~fit.accuracy.identifiable,
         costs=np.array([v["cost"] for v in values], float),

@@ -36,7 +36,7 @@ from estimica.infer.posterior.libraries import arviz
 from estimica.infer.posterior.predictive import PredictedOutput
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.verdict import outcome, troubles
-from estimica.infer.scatter import GREY, STRONG, bars, clouds, pairs_to_draw
+from estimica.infer.scatter import GREY, STRONG, bars, clouds, pairs_to_draw, scattered_unknowns
 
 PICTURES = ("pairs", "distribution", "chains", "predictive")
 BARS = 40  # of a histogram; chosen: thousands of draws fill them evenly
@@ -118,16 +118,17 @@ def _pairs(posterior: Posterior, chosen: Sequence[int], named: bool) -> Curves:
         correlation = np.atleast_2d(np.corrcoef(flat, rowvar=False))
     pairs = pairs_to_draw(chosen, correlation, all_of_them=named)
     some = flat[:: max(1, len(flat) // DRAWN)]
-    panels = clouds(posterior.fit, some, correlation, pairs, what="draws")
+    drawn = scattered_unknowns(posterior.fit, some)
+    panels = clouds(drawn, correlation, pairs, what="draws")
     return Curves(tuple(panels), f"{posterior.fit.study.name}: draws of pairs", "", 260)
 
 
 def _bars(posterior: Posterior, chosen: Sequence[int]) -> Curves:
+    drawn = scattered_unknowns(posterior.fit, posterior.values.reshape(-1, posterior.fit.n_free))
     panels = [
         bars(
-            posterior.fit,
-            k,
-            np.histogram(posterior.values[:, :, k].ravel(), bins=BARS, density=True),
+            drawn[k],
+            np.histogram(drawn[k].values, bins=BARS, density=True),
             posterior.spreads[k].interval,
             what="draws",
             label="density",

@@ -88,7 +88,7 @@ class Weighing:
         end = ends[best(ends, self.criterion, null.cost)]
         state = self._released(null, group, end)
         reduction = null.cost - end.cost
-        point = self._point(state) if end.q else None
+        point = self._point(state) if end.found else None
         risk = self._risk(null, state, group, point)
         multiple = risk_of_best(risk, count)
         return Candidate(
@@ -103,11 +103,11 @@ class Weighing:
             bic=end.bic,
             outcome=SearchEnd(end.cost, end.status, end.message),
             acceptable=self._acceptable(reduction, null.cost, multiple),
-            values=self._named(state.q) if end.q else {},
+            values=self._named(state.q) if end.found else {},
             noise=dict(end.noise),
             starts=tuple(SearchEnd(e.cost, e.status, e.message) for e in ends),
             advice=self._advice(state, point),
-            state=state if end.q else None,
+            state=state if end.found else None,
         )
 
     def _released(self, null: FreeState, group: Group, end: SearchEnding) -> FreeState:
@@ -115,7 +115,7 @@ class Weighing:
             null.free | set(group.unknowns),
             null.noise | set(group.noise),
             {n: v for n, v in null.held_noise.items() if n not in group.noise},
-            np.array(end.q, float) if end.q else null.q,
+            np.array(end.q, float) if end.found else null.q,
             end.cost,
         )
 

@@ -12,6 +12,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.base.view import Bar, Bars, Curves, Page, Rounded, Section, Table
 from estimica.estimate.fit.pictures import picture as fit_picture
 from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
+from estimica.infer.release.course import as_objects, course_tables
 from estimica.infer.release.result import Candidate, Release, SearchEnd, Step
 from estimica.infer.release.search import alike
 
@@ -20,6 +21,12 @@ _ABOUT = (
     "something more is free. The risk is the probability that a candidate gains as much as it does "
     "although the null model is true; with several candidates the best of them looks good more "
     "easily, which the risk of the best accounts for."
+)
+
+
+_COURSE = (
+    "Where everything stood at the start and after each step that released something: what is "
+    "held, what is free, and the noise variances."
 )
 
 
@@ -54,6 +61,9 @@ def _sections(release: Release) -> Iterator[Section]:
     if release.steps:
         shown.append(replace(picture(release), title=""))
     yield Section("Steps", text, tuple(shown))
+    along = tuple(replace(t, title="") for t in course_tables(release))
+    if along:
+        yield Section("Values after each step", _COURSE, along)
     for step in release.steps:
         yield Section(f"Step {step.number}", _words(step), tuple(_step_items(release, step)))
     yield Section(
@@ -94,7 +104,7 @@ TINY = 5e-4
 
 def tables(release: Release) -> tuple[Table, ...]:
     """All there is to read: the steps, and the fit at their end."""
-    return overview(release), release.fit.table()
+    return overview(release), *course_tables(release), release.fit.table()
 
 
 def step_table(step: Step) -> Table:
@@ -273,6 +283,7 @@ def as_object(release: Release) -> dict[str, object]:
         "seed": release.seed,
         "n_samples": release.n_samples,
         "steps": [_step_object(s) for s in release.steps],
+        "course": as_objects(release),
         "released": list(release.released),
         "held": list(release.held),
         "advice": list(release.advice),

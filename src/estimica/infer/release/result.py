@@ -136,12 +136,19 @@ class Release(Result):
         held = [c for c in last.values() if not set(c.released) & set(self.released)]
         return tuple(dict.fromkeys(a for c in held for a in c.advice))
 
+    @cached_property
+    def _models(self) -> dict[int, Fit]:
+        """The models that were asked for: table, page and JSON all want them."""
+        return {}
+
     def model(self, step: int) -> Fit:
         """The model after a step, as a fit; 0 is the null model of the first step."""
         if not 0 <= step <= len(self.steps):
             raise InferError(
                 "I110", f"there is no step {step}: the release has {len(self.steps)} steps"
             )
+        if step in self._models:
+            return self._models[step]
         if step == 0:
             state = self.steps[0].state if self.steps else None
         else:
@@ -149,7 +156,8 @@ class Release(Result):
             state = one.choice.state if one.choice else one.state
         if state is None:
             return self.fit
-        return fit_of(self.setup, self.objective, state)
+        self._models[step] = fit_of(self.setup, self.objective, state)
+        return self._models[step]
 
     def plot(  # type: ignore[override]  # of a step, not of unknowns
         self, kind: str = "reductions", *, step: int | None = None

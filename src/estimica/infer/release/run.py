@@ -165,6 +165,8 @@ class _Work:
     ) -> tuple[tuple[Step, ...], FreeState, Outcome]:
         items = self.objective.unknowns.items
         stages = stages_of(self.table, items, self.state)
+        if not stages and not items:
+            raise InferError("I114", _NOTHING)
         first = _evaluated(run_search((self.setup, self.objective), self._nothing()))
         self.state = replace(self.state, cost=first.cost)
         self._require_same(first, [[g.labels(items) for g in stage] for stage in stages])
@@ -299,12 +301,18 @@ class _Work:
             )
 
 
+_NOTHING = (
+    "there is nothing to release: the study has no unknowns, and noise levels are estimated from "
+    "the first step on; add tuners, or release the noise levels too: [release] noise = 1.0"
+)
+
+
 def _key(step: int, job: Job) -> str:
     return f"{step:03d}/{job.candidate:03d}/{job.start:03d}"
 
 
 def _evaluated(null: SearchEnding) -> SearchEnding:
-    if not null.q:
+    if not null.found:
         raise InferError(
             "I109",
             f"the null model cannot be simulated: {null.message}; give start values with which "

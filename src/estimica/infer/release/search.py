@@ -54,6 +54,11 @@ class SearchEnding:
     simulations: int = 0
     failed: int = 0
 
+    @property
+    def found(self) -> bool:
+        """Whether the model could be simulated at the start at least."""
+        return math.isfinite(self.cost)
+
     def stored(self) -> dict[str, object]:
         """As plain values."""
         return asdict(self)

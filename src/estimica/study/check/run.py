@@ -97,9 +97,17 @@ def _missing(study: Study) -> Iterator[Problem]:
         what = "all cases only validate" if study.active_cases else "there is no case"
         message = f"{what}, so that there is nothing to find the tuners from"
         yield Problem("Q008", "", message, 'give a [[case]] with role = "calibrate"')
-    if not study.active_tuners and not any(_free(c) for c in calibrated):
+    if (
+        not study.active_tuners
+        and not any(_free(c) for c in calibrated)
+        and not _noise_is_free(study, calibrated)
+    ):
         what = "no tuner is active" if study.tuners else "there are no tuners"
-        yield Problem("Q009", "", f"{what}, so that there is nothing to find", "add one to [tune]")
+        message = f"{what}, so that there is nothing to find"
+        way = 'add one to [tune], or take criterion = "ml" to find noise levels only'
+        if study.estimation.criterion == "ml":
+            way = "add one to [tune], or leave out sigma of an output to find its noise level"
+        yield Problem("Q009", "", message, way)
 
 
 def _too_few(study: Study, records: Sequence[Record]) -> Iterator[Problem]:
@@ -127,6 +135,15 @@ def _plural(count: int, noun: str) -> str:
 def _free(case: Case) -> int:
     disturbed = sum(bool(c.disturbance) for c in case.columns_of_outputs.values())
     return len(case.start_values) + disturbed
+
+
+def _noise_is_free(study: Study, calibrated: Sequence[Case]) -> bool:
+    """Whether the noise level of an output is estimated, which is something to find by itself."""
+    sigmas = [c.sigma for case in calibrated for c in case.columns_of_outputs.values()]
+    sigmas += [c.sigma for case in calibrated for c in case.columns_of_responses.values()]
+    return study.estimation.criterion == "ml" and any(
+        s is None or (isinstance(s, Sigma) and s.column is None) for s in sigmas
+    )
 
 
 def _errors(problems: Sequence[Problem]) -> bool:

@@ -92,8 +92,8 @@ def _require_terminal(interactive: bool, stdin: bool) -> None:
 def _texts(result: Release) -> Iterator[str]:
     for step in result.steps:
         yield text(step.table())
-    yield text(result.table())
-    yield text(result.fit.table())
+    for table in result.tables():
+        yield text(table)
     yield from result.advice
 
 
