@@ -430,7 +430,8 @@ equation
   when x > 3 then terminate("done"); end when;
 end M;
 """)
-    assert [a.message for a in system.assertions] == ["late", "terminated: done"]
+    assert [a.message for a in system.assertions] == ["late", "done"]
+    assert [a.terminates for a in system.assertions] == [False, True]
     assert unknowns(system) == determined(system)
 
 

@@ -15,7 +15,7 @@ from estimica.compiled.llvm.kept_function import call_kept
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.function import called
-from estimica.flat.system import Kind
+from estimica.flat.system import Assertion, Kind
 from estimica.structure.sorted_system import CLOSED_FORM, Assignment, Block, SortedSystem
 
 
@@ -48,6 +48,8 @@ class Equations:
     delayed: ca.SX
     delays: ca.SX
     checks: ca.SX
+    endings: ca.SX  # positive until a `terminate` is reached
+    messages: tuple[str, ...]  # of the endings
     torn: tuple[str, ...]  # names of z
     constants: tuple[str, ...]  # names of P: parameters, then `start(x)` of every state and memory
     defaults: dict[str, ca.SX]  # how each entry of P follows from the others
@@ -186,6 +188,8 @@ class _Assembler:
             delayed=self.column(d.expression for d in system.delays),
             delays=self.column(d.duration for d in system.delays),
             checks=self._checks(),
+            endings=self._endings(),
+            messages=tuple(a.message for a in self._terminations),
             torn=tuple(self.torn),
             constants=self.constants,
             defaults=self._defaults(),
@@ -236,7 +240,7 @@ class _Assembler:
 
     def _checks(self) -> ca.SX:
         """Positive where an assertion holds. Relations are evaluated as they stand."""
-        conditions = [a.condition for a in self.system.assertions if not a.warning]
+        conditions = [a.condition for a in self.system.assertions if a.fails]
         relations = self.system.relations
 
         def leaf(e: Expression) -> ca.SX:
@@ -248,6 +252,15 @@ class _Assembler:
             return self.leaf(e)
 
         return _column([c - 0.5 for c in translate(conditions, leaf, {}, self.homotopy)])
+
+    def _endings(self) -> ca.SX:
+        """Positive as long as a `terminate` is not reached; relations as the last event left
+        them."""
+        return _column([c - 0.5 for c in self.write(*(a.condition for a in self._terminations))])
+
+    @property
+    def _terminations(self) -> list[Assertion]:
+        return [a for a in self.system.assertions if a.terminates]
 
     def _defaults(self) -> dict[str, ca.SX]:
         system = self.system

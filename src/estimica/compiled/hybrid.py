@@ -54,6 +54,8 @@ class HybridSystem:
     delayed: ca.SX = field(default_factory=_empty)  # w[i](t) = delayed[i](t - delays[i])
     delays: ca.SX = field(default_factory=_empty)  # of P only
     checks: ca.SX = field(default_factory=_empty)  # not negative at any accepted step
+    endings: ca.SX = field(default_factory=_empty)  # where one is negative, the run is over
+    messages: tuple[str, ...] = ()  # of the endings
     n_memory: int = 0
     seed: ca.SX = None  # dP/dtheta, (nP, ntheta), entries constants or elements of P
     z0: Vector = field(default_factory=_no_numbers)  # where Newton starts
@@ -96,6 +98,7 @@ class HybridSystem:
         yield "d0", self.d0.shape[0], self.nd
         yield "delayed", self.delayed.shape[0], self.nh
         yield "delays", self.delays.shape[0], self.nh
+        yield "messages", len(self.messages), int(self.endings.shape[0])
         yield "seed", self.seed.shape[0], self.nP
 
     @property

@@ -352,8 +352,8 @@ class _Builder:
             self.add("constraint", ca.densify(h.constraints),
                      _flat(ca.jacobian(h.constraints, s["x"])))  # fmt: skip
             self.add("constraint_sens", _flat(self.tuned(h.constraints)))
-        if h.checks.shape[0]:
-            self.add("check", ca.densify(h.checks))
+        if h.checks.shape[0] or h.endings.shape[0]:
+            self.add("check", ca.densify(ca.vertcat(h.checks, h.endings)))
         if h.nh:
             self.add("delayed", ca.densify(h.delayed), _flat(self.tuned(h.delayed)))
             self.add("delays", ca.densify(h.delays), _flat(self.tuned(h.delays)))

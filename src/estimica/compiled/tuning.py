@@ -246,6 +246,7 @@ def _with_seed(equations: Equations, seed: ca.SX) -> tuple[HybridSystem, ca.SX]:
         flags=e.flags,
         strict=e.strict,
         until=e.until,
+        messages=e.messages,
         n_memory=len(e.system.memories),
         seed=symbolic,
         x0=_tail(e.P, len(e.system.parameters)),
@@ -285,6 +286,7 @@ _EXPRESSIONS = [
     "delayed",
     "delays",
     "checks",
+    "endings",
 ]
 
 

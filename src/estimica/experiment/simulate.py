@@ -24,6 +24,7 @@ from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
 from estimica.data.writers import write_csv
 from estimica.experiment.waveforms.base import Waveform, stamps
+from estimica.simulate.engine.run import Run
 from estimica.simulate.linear.constructors import transfer_function
 from estimica.simulate.modelica.model import ModelicaModel
 
@@ -73,11 +74,16 @@ def simulate_experiment(
     signals = {n: _signal(n, given, grid, hold) for n, given in inputs.items()}
     respond = model.response(grid, signals, parameters, start, outputs=names, options=options)
     run = respond.at()
-    if isinstance(model, ModelicaModel):
+    notes = _notes(inputs, grid, hold)
+    if isinstance(run, Run) and run.termination is not None and run.samples:
+        if not run.ok:
+            notes.append(f"{run.text}; {run.samples} of {len(grid)} samples come before that")
+        grid = grid[: run.samples]
+    elif isinstance(model, ModelicaModel):
         model.require(run, respond)  # type: ignore[arg-type]
     elif not run.ok:
         raise SimulationError("R030", f"'{model.name}' cannot be simulated: {run.text}")
-    truth = {n: np.array(run.Y[:, k], np.float64) for k, n in enumerate(names)}
+    truth = {n: np.array(run.Y[: len(grid), k], np.float64) for k, n in enumerate(names)}
     given = {n: s.at(grid) for n, s in signals.items()}
     dropped = _share(drop)
     stamp = "time" if model.has_time else "point"
@@ -95,7 +101,7 @@ def simulate_experiment(
         f"simulation of {model.name}",
         columns,
         units=({"time": "s"} if model.has_time else {}) | units,
-        notes=tuple(_notes(inputs, grid, hold)),
+        notes=tuple(notes),
         truth=truth,
         noise=sigmas,
         inputs=tuple(signals),

@@ -171,12 +171,19 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """`assert(condition, message, level)`."""
+    """`assert(condition, message, level)`; or `terminate(message)`, which ends a run in good order
+    where its condition no longer holds."""
 
     condition: Expression
     message: str
     warning: bool = False
     origin: Origin = Origin()
+    terminates: bool = False
+
+    @property
+    def fails(self) -> bool:
+        """Whether a run in which it does not hold has failed."""
+        return not (self.warning or self.terminates)
 
 
 @dataclass(frozen=True, slots=True)

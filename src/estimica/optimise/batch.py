@@ -100,7 +100,8 @@ def _scores(point: DesignPoint) -> dict[str, Any]:
     least = None
     if point.at_least is not None:
         least = [None if s.reached else s.at_least for s in point.scores]
-    return {"penalised": point.penalised.tolist(), "at_least": least}
+    scores = {"penalised": point.penalised.tolist(), "at_least": least}
+    return scores | ({"ended": dict(point.ended)} if point.ended else {})
 
 
 def point_from_dict(
@@ -120,6 +121,7 @@ def point_from_dict(
             np.array(scores["penalised"], float),
             None if least is None else np.array(least, float),
             None,
+            ended=scores.get("ended", {}),
         )
 
     if isinstance(design, RobustDesign):

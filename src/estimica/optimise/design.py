@@ -83,7 +83,9 @@ class Design:
             return measures
         values = np.array([m.value for m in measures], float)
         least = known_least([m.at_least for m in measures])
-        return DesignPoint(q.copy(), tuners, self.places, values, least, None)
+        return DesignPoint(
+            q.copy(), tuners, self.places, values, least, None, ended=self._ended(measures)
+        )
 
     def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
         """The scores at coordinates `q`, or the case that could not be simulated."""
@@ -94,7 +96,9 @@ class Design:
         values = np.array([m.value for m in measures], float)
         least = known_least([m.at_least for m in measures])
         if not slopes:
-            return DesignPoint(q.copy(), tuners, self.places, values, least, None)
+            return DesignPoint(
+                q.copy(), tuners, self.places, values, least, None, ended=self._ended(measures)
+            )
         factors = self.unknowns.slopes(q)
         matrix = np.zeros((len(values), len(q)))
         open_ = []
@@ -107,7 +111,22 @@ class Design:
             self.differenced |= {self.places[k].label for k in open_}
             matrix[open_] = self._differences(q, values)[open_]
         kept = {k: m.kept for k, m in enumerate(measures) if m.kept is not None}
-        return DesignPoint(q.copy(), tuners, self.places, values, least, matrix, kept, factors)
+        return DesignPoint(
+            q.copy(),
+            tuners,
+            self.places,
+            values,
+            least,
+            matrix,
+            kept,
+            factors,
+            ended=self._ended(measures),
+        )
+
+    def _ended(self, measures: Sequence[Measure]) -> dict[str, str]:
+        """The cases whose runs the model has ended by itself."""
+        pairs = zip(self.places, measures, strict=True)
+        return {p.case: m.ended for p, m in pairs if m.ended}
 
     def _measured(
         self, tuners: Vector, slopes: bool, scorers: Sequence[Scorer]

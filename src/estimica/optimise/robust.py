@@ -84,6 +84,15 @@ class RobustDesign:
         return combined(points, self.table)
 
 
+def _first_ended(points: Sequence[DesignPoint]) -> dict[str, str]:
+    """Of each case that the model has ended in some scenarios the first, and in how many."""
+    found = {}
+    for case in dict.fromkeys(c for p in points for c in p.ended):
+        texts = [p.ended[case] for p in points if case in p.ended]
+        found[case] = f"{texts[0]} (the first of {len(texts)} of {len(points)} scenarios)"
+    return found
+
+
 def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
     """One design of its scenarios, and where the worst counts all of their scores."""
     first = points[0]
@@ -114,6 +123,7 @@ def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
         slopes,
         factors=first.factors,
         scenarios=tuple(points),
+        ended=_first_ended(points),
     )
     return one if table.measure != "worst" else replace(one, worst=_stacked(one, points))
 

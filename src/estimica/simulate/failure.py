@@ -63,6 +63,8 @@ def run_failure_text(
     """(code, message) of a failed run; `tuners` are those of the response, unless they differ."""
     if run.status == status.CHECK_VIOLATED:
         return _CODES[run.status], _assertion(equations, run)
+    if run.termination is not None:
+        return _CODES[run.status], _missing_samples(run)
     known = response.configuration.tuning.wrt if tuners is None else tuners
     blame = _blame(equations, run, response, known)
     jumps = run.status in (status.STEP_TOO_SMALL, status.TOO_MANY_STEPS) and _JUMPS.search(blame)
@@ -78,11 +80,21 @@ def run_failure_text(
 
 
 def _assertion(equations: Equations, run: Run) -> str:
-    found = [a for a in equations.system.assertions if not a.warning]
+    found = [a for a in equations.system.assertions if a.fails]
     if 0 <= run.index < len(found):
         a = found[run.index]
         return f"an assertion failed at time {run.time:g}: {a.message} ({a.origin})"
     return f"a check failed at time {run.time:g}"
+
+
+def _missing_samples(run: Run) -> str:
+    """What cannot be known of a run that its model has ended."""
+    missing = len(run.times) - run.samples
+    first = run.times[run.samples]
+    samples = f"the sample at t = {first:.6g} comes"
+    if missing > 1:
+        samples = f"{missing} samples from t = {first:.6g} to {run.times[-1]:.6g} come"
+    return f"{run.text}; {samples} after that, where the model says nothing"
 
 
 def _asserted(equations: Equations, run: Run) -> str:

@@ -12,6 +12,7 @@ from estimica.base.errors import ModelError, SimulationError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import Model
+from estimica.simulate.engine.status import Termination
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 
 Numbers = Mapping[str, float]
@@ -37,7 +38,8 @@ class TimedModel(Model):
         trajectory stands at all of them, with NaN (not sampled) where a signal has none.
         `inputs` maps names to a number, (times, values), a pandas Series, or
         {"time", "value", "hold"}; `parameters` and `start` override values of this run. The run
-        begins at `begin`, the first output time by default.
+        begins at `begin`, the first output time by default. Where the model ends it by
+        `terminate`, the trajectory ends there, and `termination` says when and why.
         """
         stamps, names = sampling(times, outputs)
         response = self.respond(
@@ -45,9 +47,9 @@ class TimedModel(Model):
                 stamps, inputs or {}, parameters or {}, start or {}, names, (), begin, options
             )
         )
-        run = response.at()
-        self.require(run, response)
-        return self._trajectory(response, run, names).at_own_stamps(times)
+        run = self._completed(response)
+        found = self._trajectory(response, run, names)
+        return found.until(self.termination_of(run), times).at_own_stamps(times)
 
     def sensitivities(
         self,
@@ -73,13 +75,24 @@ class TimedModel(Model):
                 stamps, inputs or {}, parameters or {}, start or {}, names, wrt, begin, options
             )
         )
-        run = response.at()
-        self.require(run, response)
+        run = self._completed(response)
         plain = self._trajectory(response, run, names)
-        return Sensitivities.of(plain, run.YS, tuple(wrt), response.tuners).at_own_stamps(times)
+        found = Sensitivities.of(plain, run.YS, tuple(wrt), response.tuners)
+        return found.until(self.termination_of(run), times).at_own_stamps(times)
+
+    def termination_of(self, run: Any) -> Termination | None:
+        """How the model has ended a run by itself; None where it has not, or is not able to."""
+        return None
+
+    def _completed(self, response: Any) -> Any:
+        """A run to its last sample, or to where the model ends it."""
+        run = response.at()
+        if self.termination_of(run) is None:
+            self.require(run, response)
+        return run
 
     def require(self, run: Any, response: Any) -> None:
-        """Raise for a run that ended early."""
+        """Raise for a run that does not reach its last sample."""
         if not run.ok:
             raise SimulationError("R004", f"'{self.name}': {run.text}")
 

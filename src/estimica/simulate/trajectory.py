@@ -15,6 +15,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.files.write import atomic_replacement
 from estimica.base.suggest import did_you_mean
+from estimica.simulate.engine.status import Termination
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,7 @@ class Trajectory:
     descriptions: Mapping[str, str] = field(default_factory=dict)
     statistics: Mapping[str, float] = field(default_factory=dict)
     events: tuple[float, ...] = ()  # times of the events, in order
+    termination: Termination | None = None  # where the model has ended the run by `terminate`
 
     def __getitem__(self, name: str) -> xr.DataArray:
         """One variable with its time axis."""
@@ -54,8 +56,22 @@ class Trajectory:
         return xr.Dataset(
             {n: ("time", self.values[:, k], self._attributes(n)) for k, n in enumerate(self.names)},
             coords={"time": ("time", self.time, {"units": "s"})},
-            attrs={"model": self.model},
+            attrs={"model": self.model}
+            | ({"termination": self.termination.text} if self.termination else {}),
         )
+
+    def until(self, termination: Termination | None, times: Times) -> Self:
+        """The same up to where the model has ended the run.
+
+        The values that it has there stand at the end, unless signals have stamps of their own.
+        """
+        if termination is None:
+            return self
+        kept = self.time <= termination.time
+        time, values = self.time[kept], self.values[kept]
+        if not (isinstance(times, Mapping) or (time == termination.time).any()):
+            time, values = np.append(time, termination.time), np.vstack([values, termination.y])
+        return replace(self, time=time, values=values, termination=termination)
 
     def at_own_stamps(self, times: Times) -> Self:
         """The same with NaN at stamps that a signal does not have; unchanged for common stamps."""
@@ -92,7 +108,8 @@ class Trajectory:
             )
             for n in self.names
         ]
-        return show.trajectories(curves, self.model)
+        end = f", {self.termination.text}" if self.termination else ""
+        return show.trajectories(curves, f"{self.model}{end}")
 
     def _repr_html_(self) -> str:
         return show.html(self.curves())
@@ -100,7 +117,9 @@ class Trajectory:
     def __repr__(self) -> str:
         span = f"{self.time[0]:g} … {self.time[-1]:g}" if len(self.time) else "empty"
         names = ", ".join(self.names)
-        return f"<{type(self).__name__} of {self.model}: {names} at {len(self.time)} times, {span}>"
+        end = f", {self.termination.text}" if self.termination else ""
+        many = f"{names} at {len(self.time)} times"
+        return f"<{type(self).__name__} of {self.model}: {many}, {span}{end}>"
 
     def _column(self, name: str) -> int:
         try:
@@ -131,6 +150,19 @@ class Sensitivities(Trajectory):
         """A trajectory with the derivatives that belong to it."""
         own = {f.name: getattr(plain, f.name) for f in fields(plain)}
         return cls(**own, jacobian=jacobian, wrt=wrt, point=point)
+
+    def until(self, termination: Termination | None, times: Times) -> Self:
+        """The same up to where the model has ended the run.
+
+        Derivatives are at times that stay; `termination.motion` is how the tuners move that end.
+        """
+        plain = super().until(termination, times)
+        if termination is None:
+            return plain
+        jacobian = self.jacobian[self.time <= termination.time]
+        if len(jacobian) < len(plain.time):
+            jacobian = np.concatenate([jacobian, termination.slope[None]])
+        return replace(plain, jacobian=jacobian)
 
     def at_own_stamps(self, times: Times) -> Self:
         """The same with NaN, in the derivatives too, at stamps that a signal does not have."""

@@ -161,7 +161,8 @@ class _Writer:
         return [branches, self.origin(w.origin)]
 
     def _assertion(self, a: Assertion) -> list[Any]:
-        return [self.node(a.condition), a.message, a.warning, self.origin(a.origin)]
+        origin = self.origin(a.origin)
+        return [self.node(a.condition), a.message, a.warning, origin, a.terminates]
 
     def _assignment(self, a: Assignment) -> list[Any]:
         return [a.unknown, self.node(a.value), self.origin(a.origin)]
@@ -288,8 +289,9 @@ class _Reader:
         )
 
     def _assertion(self, row: list[Any]) -> Assertion:
-        condition, message, warning, origin = row
-        return Assertion(self.nodes[condition], message, warning, self.origins[origin])
+        condition, message, warning, origin, terminates = row
+        place = self.origins[origin]
+        return Assertion(self.nodes[condition], message, warning, place, terminates)
 
     def _assignments(self, rows: Iterable[list[Any]]) -> tuple[Assignment, ...]:
         return tuple([Assignment(u, self.nodes[v], self.origins[o]) for u, v, o in rows])

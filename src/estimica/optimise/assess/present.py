@@ -128,7 +128,7 @@ def verdict(assessment: Assessment) -> str:
     sentences = [f"{status_line(*assessment.outcome())}."]
     if not assessment.done.any():
         return sentences[0]
-    sentences += [f"{note}." for note in open_notes(assessment)]
+    sentences += [f"{note}." for note in (*open_notes(assessment), *ended_notes(assessment))]
     if assessment.command == "montecarlo":
         share, (low, high) = assessment.probability_satisfied
         sentences.append(
@@ -158,6 +158,17 @@ def open_notes(assessment: Assessment) -> list[str]:
     """Which criteria were not reached in how many of the samples that count."""
     notes = [assessment.column(k).note() for k in range(len(assessment.places))]
     return [note for note in notes if note]
+
+
+def ended_notes(assessment: Assessment) -> list[str]:
+    """In how many samples the model has ended runs by itself, and how in the first of them."""
+    if not assessment.ended:
+        return []
+    first = min(assessment.ended)
+    case, text = next(iter(assessment.ended[first].items()))
+    where = f" in {case}" if case else ""
+    count = f"{len(assessment.ended)} of {len(assessment.samples)} samples"
+    return [f"The model ended runs in {count}, the first (sample {first}{where}) was {text}"]
 
 
 def sensitivity_table(assessment: Assessment) -> Table:
@@ -323,6 +334,7 @@ def as_object(assessment: Assessment) -> dict[str, object]:
         "failed": [
             {"sample": f.number, "case": f.case, "message": f.message} for f in assessment.failures
         ],
+        "ended": {str(k): dict(texts) for k, texts in assessment.ended.items()},
         "effects": _effects(assessment),
         "local_sensitivity": _local(assessment),
         "seconds": assessment.seconds,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -63,6 +63,8 @@ class Assessment(Result):
     sensitivity: GlobalSensitivity | None = None
     seed: int | None = None  # of the samples
     remark: str = ""  # what to know of how they were drawn
+    #: of each sample the cases that the model has ended by itself, and how
+    ended: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     def named(self, command: str, design: str, levels: Sequence[float] = ()) -> Assessment:
         """The same as the result of a command."""

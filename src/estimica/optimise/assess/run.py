@@ -90,6 +90,7 @@ def assess(
         places=design.places,
         values=board.found,
         at_least=board.at_least,
+        ended=board.ended,
         done=board.done,
         failures=tuple(board.failures[k] for k in sorted(board.failures)),
         interrupted=interrupted,
@@ -108,6 +109,7 @@ class _SampleResults:
         self.at_least = np.full((len(samples), places), np.nan)  # of what was not reached
         self.done = np.zeros(len(samples), bool)
         self.failures: dict[int, FailedSample] = {}
+        self.ended: dict[int, Mapping[str, str]] = {}  # cases that the model has ended, and how
 
     def take_up(self, run: RunWriter) -> None:
         """Know again what the run has noted, however it was cut into pieces then."""
@@ -156,6 +158,8 @@ class _SampleResults:
                 self.found[k] = one["values"]
                 if one["at_least"] is not None:
                     self.at_least[k] = one["at_least"]
+                if one.get("ended"):
+                    self.ended[k] = one["ended"]
             else:
                 self.failures[k] = FailedSample(k, one["case"], one["failed"])
         if self._progress:
@@ -237,7 +241,9 @@ def _score(design: Design, row: Vector) -> Mapping[str, Any]:
         return {"failed": error_text(error), "case": ""}
     if isinstance(point, FailedDesign):
         return {"failed": point.message, "case": point.case}
+    ended = {"ended": dict(point.ended)} if point.ended else {}
     if point.at_least is None:
-        return {"values": point.values.tolist(), "at_least": None}
+        return {"values": point.values.tolist(), "at_least": None, **ended}
     scores = point.scores
-    return {"values": [s.value for s in scores], "at_least": [s.at_least for s in scores]}
+    least = [s.at_least for s in scores]
+    return {"values": [s.value for s in scores], "at_least": least, **ended}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,7 @@ class DenseSignal:
     slopes: Vector  # (panels, NODES, m)
     #: breaks that the tuners move, with the derivatives of their times; NaN where not known
     moves: Mapping[float, Vector] = field(default_factory=dict)
+    ending: ValueWithGradient | None = None  # what it jumps to where it ends
 
     @staticmethod
     def of(
@@ -68,11 +69,21 @@ class DenseSignal:
             self.panels.high[kept],
             np.concatenate([[self.panels.low[kept][0]], inner, [self.panels.high[kept][-1]]]),
         )
-        return DenseSignal(panels, self.coefficients[kept], self.slopes[kept], self.moves)
+        ending = self.ending if bool(kept[-1]) else None
+        return DenseSignal(panels, self.coefficients[kept], self.slopes[kept], self.moves, ending)
 
     def __sub__(self, other: DenseSignal) -> DenseSignal:
         coefficients, slopes = self.coefficients - other.coefficients, self.slopes - other.slopes
-        return DenseSignal(self.panels, coefficients, slopes, self.moves)
+        ending = self.last - other.last if self.ending or other.ending else None
+        return DenseSignal(self.panels, coefficients, slopes, self.moves, ending)
+
+    def jumps_to(self, value: float) -> bool:
+        """Whether a value at the end is another than it comes to."""
+        return abs(value - self.before_end.value) > JUMP * self._size
+
+    def closed(self, ending: ValueWithGradient) -> DenseSignal:
+        """The same with a jump where it ends."""
+        return replace(self, ending=ending)
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -94,7 +105,21 @@ class DenseSignal:
     @property
     def last(self) -> ValueWithGradient:
         """The value where it ends."""
-        return self._at(-1, 1.0)
+        return self.before_end if self.ending is None else self.ending
+
+    @property
+    def before_end(self) -> ValueWithGradient:
+        """The value that it comes to, with an end that the tuners may move."""
+        value, move = self._at(-1, 1.0), self.moves.get(self.end)
+        if move is None:
+            return value
+        return ValueWithGradient(value.value, value.gradient + self.last_rate * move)
+
+    @property
+    def length(self) -> ValueWithGradient:
+        """Seconds from begin to end."""
+        move = self.moves.get(self.end, np.zeros(self.slopes.shape[2]))
+        return ValueWithGradient(self.end - self.begin, move)
 
     def at(self, time: float) -> ValueWithGradient:
         """The value at a time; at a break the one after it."""
@@ -186,13 +211,13 @@ class DenseSignal:
 
     def highest(self) -> ValueWithGradient:
         """The greatest value; where it is an extremum, its gradient does not see the time move."""
-        candidates = [self.first, self.last]
+        candidates = [self.first, self.before_end, self.last]
         turn = self.turn(lambda values: values)
         return max([*candidates, turn] if turn else candidates, key=lambda g: g.value)
 
     def lowest(self) -> ValueWithGradient:
         """The least value."""
-        candidates = [self.first, self.last]
+        candidates = [self.first, self.before_end, self.last]
         turn = self.turn(lambda values: -values)
         return min([*candidates, turn] if turn else candidates, key=lambda g: g.value)
 
@@ -201,7 +226,8 @@ class DenseSignal:
         coefficients, slopes = self.coefficients.copy(), self.slopes.copy()
         coefficients[:, 0] -= level.value
         slopes[:, 0] -= level.gradient
-        return DenseSignal(self.panels, coefficients, slopes, self.moves)
+        ending = self.ending - level if self.ending else None
+        return DenseSignal(self.panels, coefficients, slopes, self.moves, ending)
 
     def crossing(self, level: ValueWithGradient, *, last: bool = False) -> ValueWithGradient | None:
         """The first or last time at which it passes a level, with its derivatives.
@@ -311,6 +337,9 @@ class DenseSignal:
             ends, _ = integrand(np.array([time, time]), np.array([left, right]))
             if abs(ends[0] - ends[1]) > 1e-9 * float(np.abs(ends).max()):
                 moved += (ends[0] - ends[1]) * self.moves[time]
+        if self.end in self.moves:
+            last, _ = integrand(np.array([self.end]), np.array([self.coefficients[-1].sum()]))
+            moved += last[0] * self.moves[self.end]
         return moved
 
 

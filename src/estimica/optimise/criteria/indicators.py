@@ -18,6 +18,7 @@ from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.signals import SignalFormula, numbers, sampled
 from estimica.optimise.criteria.trajectory import Experiment
 from estimica.simulate.engine.options import Options
+from estimica.simulate.engine.run import Run
 from estimica.study.criterion import Indicator
 from estimica.study.study import Study
 
@@ -109,10 +110,14 @@ class DrawnIndicators:
             ).at()
         except SimulationError:
             return []
-        if not run.ok:
+        Y, end = run.Y, run.termination if isinstance(run, Run) else None
+        if end is not None and end.time > e.begin:
+            before = times < end.time
+            times, Y = np.append(times[before], end.time), np.vstack([Y[before], end.y])
+        elif not run.ok:
             return []
-        none = np.zeros((*run.Y.shape, 0))
-        samples = sampled(times, self._outputs, run.Y, none, self._links, tuners, self._fixed)
+        none = np.zeros((*Y.shape, 0))
+        samples = sampled(times, self._outputs, Y, none, self._links, tuners, self._fixed)
         curves = []
         for indicator in self._indicators:
             low = e.begin if indicator.from_ is None else indicator.from_

@@ -162,7 +162,7 @@ def steady_state_error(w: Window, c: Criterion) -> ValueWithGradient:
 
 def rms(w: Window, c: Criterion) -> ValueWithGradient:
     """√(1/T ∫(y − r)² dt)."""
-    return w.error.square_integral().times(1 / w.length).root
+    return w.error.square_integral().over(w.error.length).root
 
 
 def iae(w: Window, c: Criterion) -> ValueWithGradient:
@@ -192,7 +192,7 @@ def minimum(w: Window, c: Criterion) -> ValueWithGradient:
 
 def mean(w: Window, c: Criterion) -> ValueWithGradient:
     """1/T ∫(y − r) dt."""
-    return w.error.integral().times(1 / w.length)
+    return w.error.integral().over(w.error.length)
 
 
 def integral(w: Window, c: Criterion) -> ValueWithGradient:

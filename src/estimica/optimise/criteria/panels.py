@@ -24,16 +24,21 @@ POINTS = np.cos(_ANGLES)  # from -1 to 1
 #: values at the nodes @ TO_COEFFICIENTS are Chebyshev coefficients
 TO_COEFFICIENTS = np.linalg.inv(np.cos(np.outer(np.arange(NODES), _ANGLES)))
 FIRST = 16  # panels that a run is cut into at first; those that do not resolve a signal are cut
+NOTHING = 1e-6  # of the run: a model that ends it sooner has not begun; criteria need some panels
 BEFORE = 1e-10  # of the run: how far before a break its left side is taken; events have a width
 
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """Panels one after the other; `low` and `high` are their ends, `breaks` those of stretches."""
+    """Panels one after the other; `low` and `high` are their ends, `breaks` those of stretches.
+
+    Where the last end is an event (`ended`), it is seen from before.
+    """
 
     low: Vector
     high: Vector
     breaks: Vector
+    ended: bool = False
 
     @staticmethod
     def of(breaks: Sequence[float] | Vector, count: int = FIRST) -> Panels:
@@ -55,7 +60,15 @@ class Panels:
         if len(breaks) == len(self.breaks):
             return self
         edges = _distinct(np.sort(np.concatenate([self.low, self.high[-1:], breaks])))
-        return Panels(edges[:-1], edges[1:], breaks)
+        return Panels(edges[:-1], edges[1:], breaks, self.ended)
+
+    def until(self, time: float) -> Panels | None:
+        """The same up to an event at which the run is over; None where nothing is left."""
+        if not time - self.breaks[0] > NOTHING * (self.breaks[-1] - self.breaks[0]):
+            return None
+        edges = _distinct(np.append(self.low[self.low < time], time))
+        breaks = _distinct(np.append(self.breaks[self.breaks < time], time))
+        return Panels(edges[:-1], edges[1:], breaks, True)
 
     def holding(self, times: Sequence[float]) -> Flags:
         """The panels that one of the times is inside of."""
@@ -70,7 +83,7 @@ class Panels:
         inner = (self.low[which, None] + (self.high - self.low)[which, None] * shares).ravel()
         low = np.sort(np.concatenate([self.low, inner]))
         high = np.sort(np.concatenate([self.high, inner]))
-        return Panels(low, high, self.breaks)
+        return Panels(low, high, self.breaks, self.ended)
 
     def fixed(self, breaks: Vector) -> Panels:
         """The same panels with fewer breaks: events of one run are not those of another."""
@@ -82,7 +95,7 @@ class Panels:
         half = (self.high - self.low) / 2
         nodes = (self.high + self.low)[:, None] / 2 + half[:, None] * POINTS
         nodes[:, 0], nodes[:, -1] = self.low, self.high
-        at_break = np.isin(self.high, self.breaks[1:-1])
+        at_break = np.isin(self.high, self.breaks[1:] if self.ended else self.breaks[1:-1])
         # a sample at a break sees what comes after it
         shift = BEFORE * (self.breaks[-1] - self.breaks[0])
         nodes[at_break, -1] -= np.maximum(shift, 8 * np.spacing(np.abs(self.high[at_break])))

@@ -56,6 +56,7 @@ class Measure:
     gradient: Vector | None = None  # by the tuners
     kept: ConstraintSource | None = None  # what a bound means where the value jumps or has kinks
     at_least: float | None = None
+    ended: str = ""  # how the model has ended the run by itself, where it has
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,9 @@ class DesignPoint:
     factors: Vector | None = None  # derivatives of the tuners by the coordinates
     scenarios: tuple[DesignPoint, ...] = ()  # of a robust design
     worst: DesignPoint | None = None  # all scenarios' scores, where the worst of them counts
+    ended: Mapping[str, str] = field(
+        default_factory=dict
+    )  # cases that the model has ended, and how
 
     @cached_property
     def reached(self) -> Flags:

@@ -17,8 +17,10 @@ from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.dense_signal import DenseSignal, motion
 from estimica.optimise.criteria.measures import MEASURES, NotReached, Window, band_of, rest
 from estimica.optimise.criteria.panels import FIRST, TO_COEFFICIENTS, Panels
+from estimica.optimise.criteria.run_end import RunEnd
 from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.optimise.criteria.signals import (
+    TIME,
     Sampled,
     SignalFormula,
     TrajectoryFunction,
@@ -34,6 +36,7 @@ from estimica.optimise.criteria.smooth_constraint import (
 from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 from estimica.simulate.engine.options import Options
 from estimica.simulate.engine.run import Run
+from estimica.simulate.engine.status import Termination
 from estimica.study.criterion import Criterion
 
 RESOLVED = 1e-8  # of a signal's range, what its last coefficients may be: the error of a run
@@ -46,6 +49,9 @@ ROUNDS = 6
 SMOOTH = 2
 MOST_PANELS = 4000  # chosen: 36 000 nodes, each with a gradient
 TIMES = ("settling-time", "rise-time")  # kinds that a window may end too early for
+#: simulations that find where the model ends its run: one sees it, the next has samples up to
+#: there, and one more for what rounding does to the end
+CUTS = 3
 MOST_STATES = 50  # that tell how events move. Chosen: each is one more signal to be sampled
 
 
@@ -87,6 +93,20 @@ class CompiledCriterion:
         return c.of, c.reference, c.from_, c.to, c.at_rest
 
 
+@dataclass(frozen=True, eq=False)
+class ScoredRun:
+    """One simulation at the nodes of panels, with its events; `end` where the model ends it."""
+
+    panels: Panels
+    samples: Sampled
+    events: list[float]
+    end: RunEnd | None
+
+
+#: what criteria look at, by `CompiledCriterion.window`
+Windows = Mapping[tuple[object, ...], Window]
+
+
 class TrajectoryScorer:
     """Criteria of one case that need its trajectory, with gradients through the sensitivities.
 
@@ -124,6 +144,7 @@ class TrajectoryScorer:
         wanted += [n for f in functions for n in f.variables(model)]
         states = [q.name for q in known.values() if q.role == "state"]
         self._states = tuple(states[:MOST_STATES])  # they tell how events move
+        self._held = {q.name for q in known.values() if q.role in ("memory", "logical")}
         self._outputs = tuple(dict.fromkeys([*wanted, *self._states]))
         self.formulas = list({f.text: f for f in formulas}.values())
         windows = [t for p in places for t in (p.criterion.from_, p.criterion.to) if t is not None]
@@ -134,77 +155,133 @@ class TrajectoryScorer:
             self._settle(start)
 
     def _settle(self, start: Vector) -> None:
-        """Begin every evaluation with the panels that resolve the run at the start."""
+        """Begin every evaluation with the panels that resolve the run at the start.
+
+        Where the model ends that run by itself, others may be longer.
+        """
         run = self._resolved(start, False)
-        if not isinstance(run, str):
-            self._first = run[0].fixed(self._first.breaks)
+        if not isinstance(run, str) and run.end is None:
+            self._first = run.panels.fixed(self._first.breaks)
 
     def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
         """The measures of one simulation, or why it failed."""
         run = self._resolved(tuners, slopes)
         if isinstance(run, str):
             return run
-        panels, samples = run
-        windows = self._windows(panels, samples, slopes)
-        return [
-            Measure(a.function.at(samples))
-            if a.function is not None
-            else _measured(a, windows[a.window], slopes)
-            for a in self.asked
-        ]
+        try:
+            windows = self._windows(run, slopes)
+            return [self._measure(a, run, windows, slopes) for a in self.asked]
+        except DesignError as error:
+            if run.end is None:
+                raise
+            return f"{error.message}; the run was {run.end.text}"
 
-    def windows(self, tuners: Vector) -> dict[tuple[object, ...], Window] | None:
-        """What the criteria look at in one simulation; None where it failed."""
+    def _measure(
+        self, asked: CompiledCriterion, run: ScoredRun, windows: Windows, slopes: bool
+    ) -> Measure:
+        ended = run.end.text if run.end else ""
+        if asked.function is not None:
+            samples = run.end.completed(run.samples) if run.end else run.samples
+            return Measure(asked.function.at(samples), ended=ended)
+        return replace(_measured(asked, windows[asked.window], slopes), ended=ended)
+
+    def windows(self, tuners: Vector) -> Windows | None:
+        """What the criteria look at in one simulation; None where it failed or was cut short."""
         run = self._resolved(tuners, False)
-        return None if isinstance(run, str) else self._windows(*run, False)
+        return None if isinstance(run, str) or run.end else self._windows(run, False)
 
-    def _windows(
-        self, panels: Panels, samples: Sampled, slopes: bool
-    ) -> dict[tuple[object, ...], Window]:
-        moves = self._motion(panels, samples) if slopes else {}
-        signals = {f.text: _dense(panels, f, samples, moves) for f in self.formulas}
+    def _windows(self, run: ScoredRun, slopes: bool) -> Windows:
+        moves = self._motion(run) if slopes else {}
+        signals = {f.text: self._dense(f, run, moves) for f in self.formulas}
         windows: dict[tuple[object, ...], Window] = {}
         for compiled in self.asked:
             if compiled.function is None and compiled.window not in windows:
                 windows[compiled.window] = _window(compiled, signals)
         return windows
 
+    def _dense(
+        self, formula: SignalFormula, run: ScoredRun, moves: Mapping[float, Vector]
+    ) -> DenseSignal:
+        _, places = run.panels.sampling
+        values, slopes = formula.at(run.samples)
+        signal = DenseSignal.of(run.panels, values[places], slopes[places], moves)
+        if run.end is None:
+            return signal
+        steady = TIME not in formula.formula.names and self._held.issuperset(formula.variables)
+        return run.end.closing(signal, formula, steady)
+
     # -- simulation ------------------------------------------------------------------------------
 
-    def _resolved(self, tuners: Vector, slopes: bool) -> tuple[Panels, Sampled] | str:
-        """Panels on which every signal is a polynomial, and the run at their nodes."""
+    def _resolved(self, tuners: Vector, slopes: bool) -> ScoredRun | str:
+        """A run at the nodes of panels on which every signal is a polynomial."""
         panels = self._first
         for attempt in range(ROUNDS):
-            simulated = self._simulated(panels, tuners, slopes)
-            if isinstance(simulated, str):
-                return simulated
-            samples, events = simulated
-            coarse = self._coarse(panels, samples)
+            run = self._run(panels, tuners, slopes)
+            if isinstance(run, str):
+                return run
+            panels = run.panels
+            coarse = self._coarse(panels, run.samples)
             # what an event cuts is looked at again when it is cut
-            coarse &= ~panels.holding([t for t in events if t not in panels.breaks])
+            coarse &= ~panels.holding([t for t in run.events if t not in panels.breaks])
             parts = 2 if attempt < SMOOTH else 8  # what is left then is a kink
             finer = panels.cut(coarse, parts) if coarse.any() else panels
-            finer = finer.broken(events)
+            finer = finer.broken(run.events)
             done = finer is panels or panels.size > MOST_PANELS
             if done or (attempt == ROUNDS - 1 and np.array_equal(finer.breaks, panels.breaks)):
-                return panels, samples
+                return run
             panels = finer
-        simulated = self._simulated(panels, tuners, slopes)
-        return simulated if isinstance(simulated, str) else (panels, simulated[0])
+        return self._run(panels, tuners, slopes)
 
-    def _simulated(
-        self, panels: Panels, tuners: Vector, slopes: bool
-    ) -> tuple[Sampled, list[float]] | str:
-        times, _ = panels.sampling
-        try:
-            run = self._response(times, tuners, self._outputs, slopes, self._options).at()
-        except SimulationError as error:
-            return error.message
-        if not run.ok:
-            return run.text
-        YS = run.YS if slopes else np.zeros((*run.Y.shape, 0))
-        samples = sampled(times, self._outputs, run.Y, YS, self.links, tuners, self.fixed)
-        return samples, _events(run)
+    def _run(self, panels: Panels, tuners: Vector, slopes: bool) -> ScoredRun | str:
+        """A run at the nodes of panels; those end where the model ends the run."""
+        text = ""
+        for _ in range(CUTS):
+            times, _ = panels.sampling
+            try:
+                run = self._simulated(times, tuners, slopes)
+            except SimulationError as error:
+                return error.message
+            end = run.termination if isinstance(run, Run) else None
+            if end is None:
+                return self._scored(panels, times, run, None, tuners) if run.ok else run.text
+            if panels.ended and end.time == panels.breaks[-1]:
+                return self._scored(panels, times, run, end, tuners)
+            text = end.text
+            for c in (a.criterion for a in self.asked):
+                if c.from_ is not None and c.from_ >= end.time:
+                    return f"criterion '{c.name}' looks from {c.from_:g} on, and the run was {text}"
+            shorter = panels.until(end.time)
+            if shorter is None:
+                return f"the run was {text}, before there was anything to look at"
+            panels = shorter
+        return f"the run was {text}, at an instant that depends on where it is sampled"
+
+    def _simulated(self, times: Vector, tuners: Vector, slopes: bool) -> Evaluation:
+        """A run as long as the case says, whatever samples are wanted: its steps stay the same."""
+        end = self.experiment.end
+        grid = times if times[-1] >= end else np.append(times, end)
+        return self._response(grid, tuners, self._outputs, slopes, self._options).at()
+
+    def _scored(
+        self,
+        panels: Panels,
+        times: Vector,
+        run: Evaluation,
+        end: Termination | None,
+        tuners: Vector,
+    ) -> ScoredRun:
+        n, none = len(times), np.zeros((1, len(self._outputs), 0))
+        YS = run.YS[:n] if run.YS.size else np.zeros((n, len(self._outputs), 0))
+        known = self.links, tuners, self.fixed
+        samples = sampled(times, self._outputs, run.Y[:n], YS, *known)
+        if end is None:
+            return ScoredRun(panels, samples, _events(run), None)
+        slope, motion = none, np.zeros(samples.count)
+        if YS.shape[2]:
+            slope, motion = end.slope[None], end.motion @ self.links.at(tuners)[1]
+        after = sampled(np.array([end.time]), self._outputs, end.y[None], slope, *known)
+        ended = RunEnd(end.time, end.text, after, motion)
+        return ScoredRun(panels, samples, _events(run), ended)
 
     def response(self, times: Vector, tuners: Vector, outputs: Sequence[str]) -> ModelResponse:
         """The experiment with the tolerances that the study gives."""
@@ -232,19 +309,21 @@ class TrajectoryScorer:
             options=options,
         )
 
-    def _motion(self, panels: Panels, samples: Sampled) -> dict[float, Vector]:
+    def _motion(self, run: ScoredRun) -> dict[float, Vector]:
         """How the tuners move events; breaks of inputs and windows stay where they are."""
+        panels, samples = run.panels, run.samples
         fixed = self._first.breaks
-        events = [float(t) for t in panels.breaks if t not in fixed]
+        end = {} if run.end is None else {run.end.time: run.end.motion}
+        events = [float(t) for t in panels.breaks if t not in fixed and t not in end]
         if not events:
-            return {}
+            return end
         _, places = panels.sampling
         states = []
         for name in self._states:
             value, slope = samples.values[name], samples.slopes.get(name)
             if isinstance(value, np.ndarray) and slope is not None:
                 states.append(DenseSignal.of(panels, value[places], slope[places]))
-        return motion(states, events)
+        return motion(states, events) | end
 
     def _coarse(self, panels: Panels, samples: Sampled) -> Flags:
         """Panels on which the last coefficients of a signal are too large."""
@@ -315,14 +394,6 @@ def _asked(
     return CompiledCriterion(criterion, of, reference, None)
 
 
-def _dense(
-    panels: Panels, formula: SignalFormula, samples: Sampled, moves: Mapping[float, Vector]
-) -> DenseSignal:
-    _, places = panels.sampling
-    values, slopes = formula.at(samples)
-    return DenseSignal.of(panels, values[places], slopes[places], moves)
-
-
 def _measured(compiled: CompiledCriterion, window: Window, slopes: bool) -> Measure:
     c = compiled.criterion
     if c.kind == "settling-time" and c.band is None and not window.step.value:
@@ -355,7 +426,7 @@ def _window(compiled: CompiledCriterion, signals: Mapping[str, DenseSignal]) -> 
     r = signals[compiled.reference.text] if compiled.reference is not None else None
     whole = r
     begin = y.begin if c.from_ is None else c.from_
-    end = y.end if c.to is None else c.to
+    end = y.end if c.to is None else min(c.to, y.end)
     if c.at_rest and r is not None:
         begin = max(begin, rest(r.within(y.begin, end)))
         if begin >= end:

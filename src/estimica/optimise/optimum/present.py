@@ -96,8 +96,14 @@ def criteria_table(optimised: Optimised) -> Table:
     columns = (
         "case", "criterion", "", "demand", "before", "after", "before/demand", "after/demand",
     )  # fmt: skip
-    notes = [_measured(optimised), _gradients(optimised)]
+    notes = [_measured(optimised), _gradients(optimised), ended_text(optimised.best)]
     return Table(columns, tuple(rows), "Criteria", " ".join(t for t in notes if t))
+
+
+def ended_text(design: DesignPoint) -> str:
+    """Which cases the model has ended by itself, and how; criteria look no further."""
+    told = [f"{case or 'The run'} was {text}." for case, text in design.ended.items()]
+    return " ".join(told)
 
 
 def _gradients(optimised: Optimised) -> str:

@@ -87,6 +87,8 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 # the search block by block: min and max of the unknowns, where a block began and its residuals
 # there, what its residuals shall be, and a root that is kept; where the block of an unknown ends
 (O_Z_LOW, O_Z_HIGH, O_Z_FIRST, O_G_FIRST, O_TARGET, O_Z_FOUND, I_BLOCK_END) = range(290, 297)
+#: checks whose violation is a failure; the other NK - NE end a run in good order
+NE = 297
 FIRST_INDEX = 300  # index vectors begin here
 
 # places in the settings vector
@@ -94,7 +96,7 @@ RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP = ran
 N_SETTING = 8
 # places in the clock vector
 (NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, BEGIN, LONGEST, BLUR, AFTER_JUMP, LAST_LEAP,
- PROBED) = range(11)  # fmt: skip
+ PROBED, LAST_EVENT) = range(12)  # fmt: skip
 N_CLOCK = 16
 # places in the report vector
 R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM = range(5)

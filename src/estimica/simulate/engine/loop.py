@@ -21,6 +21,7 @@ from estimica.simulate.engine.status import (  # fmt: skip
     NOT_FINITE_START,
     SINGULAR,
     STEP_TOO_SMALL,
+    TERMINATED,
     TIME_LIMIT,
     TOO_MANY_STEPS,
 )
@@ -174,14 +175,14 @@ def emit(iw: Vector, rw: Vector, t: float, w: int, k: int) -> int:
 
 
 @engine_function
-def check(iw: Vector, rw: Vector, t: float, w: int) -> int:
-    """The first check that fails at the point, or -1."""
-    if settle_unknowns(iw, rw, t, w, False):
+def check(iw: Vector, rw: Vector, t: float, first: int, last: int) -> int:
+    """The first of some checks that fails at the present point, or -1."""
+    if settle_unknowns(iw, rw, t, iw[at.O_W0], False):
         return -1
     set_result(iw, 0, iw[at.O_CHECK])
     call(iw, at.CHECK)
     slack = rw[iw[at.O_SETTING] + at.ATOL_CHECK]
-    for k in range(iw[at.NK]):
+    for k in range(first, last):
         if not rw[iw[at.O_CHECK] + k] >= -slack:
             return k
     return -1
@@ -246,6 +247,7 @@ def handle_event(iw: Vector, rw: Vector, jumped: bool, cause: int) -> int:
     """Everything that changes at this instant: a new piece, time relations, relation `cause`."""
     clock = iw[at.O_CLOCK]
     t, blur = rw[clock + at.NOW], rw[clock + at.BLUR]
+    rw[clock + at.LAST_EVENT] = t
     status = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_BEFORE, cause)
     if status:
         return status
@@ -295,6 +297,7 @@ def pass_delayed_jump(iw: Vector, rw: Vector, i: int) -> int:
     """A jump of delayed signal i reaches the present."""
     clock = iw[at.O_CLOCK]
     t, blur, past = rw[clock + at.NOW], rw[clock + at.BLUR], iw[at.UNIT_HISTORY]
+    rw[clock + at.LAST_EVENT] = t
     status = call_unit(past, iw, rw, t, 0.0, at.PAST_BEFORE, 0)
     if status == DONE:
         status = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_BEFORE, -2)
@@ -597,12 +600,42 @@ def finish_step(iw: Vector, rw: Vector) -> int:
         status = begin(iw, rw, t)
         if status:
             return status
-    if iw[at.NK]:
-        broken = check(iw, rw, t, iw[at.O_W0])
+    return fulfilled(iw, rw)
+
+
+@engine_function
+def fulfilled(iw: Vector, rw: Vector) -> int:
+    """Whether all that must hold does so at the present point."""
+    if iw[at.NE]:
+        broken = check(iw, rw, rw[iw[at.O_CLOCK] + at.NOW], 0, iw[at.NE])
         if broken >= 0:
             iw[at.INDEX] = broken
             return CHECK_VIOLATED
     return DONE
+
+
+@engine_function
+def ended(iw: Vector, rw: Vector) -> int:
+    """Whether the model ends the run here; the point is written where the next sample would be.
+
+    How the tuners move that time is known where an event has brought it about.
+    """
+    clock = iw[at.O_CLOCK]
+    t = rw[clock + at.NOW]
+    reached = check(iw, rw, t, iw[at.NE], iw[at.NK])
+    if reached < 0:
+        return DONE
+    status = fulfilled(iw, rw)
+    if status == DONE and iw[at.SAMPLE] < iw[at.N_TIMES]:
+        status = emit(iw, rw, t, iw[at.O_W0], iw[at.SAMPLE])
+        iw[at.EMITTED] = iw[at.SAMPLE]
+    if status:
+        return status
+    iw[at.INDEX] = reached - iw[at.NE]
+    if rw[clock + at.LAST_EVENT] != t:
+        for j in range(iw[at.M]):
+            rw[iw[at.O_DT] + j] = np.nan
+    return TERMINATED
 
 
 @engine_function
@@ -629,6 +662,9 @@ def start_run(iw: Vector, rw: Vector) -> int:
     rw[clock + at.LAST_ERROR], rw[clock + at.AFTER_JUMP], iw[at.FRESH] = CAUTIOUS, 0.0, 0
     rw[clock + at.PROBED] = 0.0
     rw[clock + at.LAST_LEAP] = -NEVER
+    rw[clock + at.LAST_EVENT] = t
+    for j in range(iw[at.M]):
+        rw[iw[at.O_DT] + j] = 0.0
     for i in range(iw[at.NG]):
         rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -NEVER, 0.0
         rw[iw[at.O_WINDOW] + 2 * iw[at.NG] + i] = 0.0
@@ -701,17 +737,6 @@ def leap_on(iw: Vector, rw: Vector, stop: float) -> bool:
 
 
 @engine_function
-def last_check(iw: Vector, rw: Vector) -> int:
-    """What events at the last instant have left must hold, too: no step comes after them."""
-    if iw[at.NK]:
-        broken = check(iw, rw, rw[iw[at.O_CLOCK] + at.NOW], iw[at.O_W0])
-        if broken >= 0:
-            iw[at.INDEX] = broken
-            return CHECK_VIOLATED
-    return DONE
-
-
-@engine_function
 def run_on(iw: Vector, rw: Vector) -> int:
     """From the start to the last sample; a status comes back."""
     clock = iw[at.O_CLOCK]
@@ -720,8 +745,10 @@ def run_on(iw: Vector, rw: Vector) -> int:
         status = arrive(iw, rw, cause)
         if status == DONE:
             status = emit_here(iw, rw)
+        if status == DONE and iw[at.NK] > iw[at.NE]:
+            status = ended(iw, rw)
         if status == DONE and iw[at.SAMPLE] == iw[at.N_TIMES]:
-            status = last_check(iw, rw)
+            status = fulfilled(iw, rw)  # of events at the last instant too: no step comes after
             break
         if status:
             break
@@ -796,7 +823,7 @@ def prepare(iw: Vector, rw: Vector) -> None:
 
 @engine_function
 def summarise(iw: Vector, rw: Vector) -> None:
-    """Report, counters, x, S, z and d in one piece, for Python to copy."""
+    """Report, counters, x, S, z, d and dt/dtheta in one piece, for Python to copy."""
     clock, report, place = iw[at.O_CLOCK], iw[at.O_REPORT], iw[at.O_SUMMARY]
     rw[report + at.R_TIME] = rw[clock + at.NOW]
     rw[report + at.R_STEP] = rw[clock + at.NEXT_STEP]
@@ -806,7 +833,12 @@ def summarise(iw: Vector, rw: Vector) -> None:
     for k in range(at.N_COUNTER):
         rw[place + k] = iw[at.STEPS + k]
     place += at.N_COUNTER
-    for size, source in ((iw[at.N], iw[at.O_W0]), (iw[at.NZ], iw[at.O_V]), (iw[at.ND], iw[at.O_D])):
+    for size, source in (
+        (iw[at.N], iw[at.O_W0]),
+        (iw[at.NZ], iw[at.O_V]),
+        (iw[at.ND], iw[at.O_D]),
+        (iw[at.M], iw[at.O_DT]),
+    ):
         for k in range(size):
             rw[place + k] = rw[source + k]
         place += size

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from estimica.base.arrays import Indices, Vector
+from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.kernel import Kernel
 from estimica.compiled.llvm.machine_code import SETUP
 from estimica.compiled.sparsity import NO_TANGENT, SparsityPattern
@@ -21,6 +22,7 @@ from estimica.simulate.engine.history import history_unit
 from estimica.simulate.engine.loop import drive
 from estimica.simulate.engine.options import DEFAULT, METHODS, Options, Pieces
 from estimica.simulate.engine.rosenbrock import stiff_unit
+from estimica.simulate.engine.status import Termination
 from estimica.simulate.engine.unknowns.algebraic import algebraic_unit
 from estimica.simulate.engine.unknowns.projection import projection_unit
 
@@ -62,19 +64,22 @@ class Run:
     Y: Vector  # (N, ny)
     YS: Vector  # (N, ny, m)
     status: int
-    summary: Vector = field(repr=False)  # report, counters, x, S, z and d where it ended
+    summary: Vector = field(repr=False)  # report, counters, x, S, z, d, dt/dtheta where it ended
     sizes: tuple[int, int, int] = field(repr=False)  # nx, m, nz
     log: Vector = field(repr=False)
+    termination: Termination | None = None  # where the model has ended the run by itself
 
     @property
     def ok(self) -> bool:
-        """Whether the end was reached."""
+        """Whether all samples were computed."""
+        if self.termination is not None:
+            return self.samples == len(self.times)
         return self.status == outcome.DONE
 
     @property
     def text(self) -> str:
         """What happened, in words."""
-        return outcome.TEXTS[self.status]
+        return self.termination.text if self.termination else outcome.TEXTS[self.status]
 
     @property
     def time(self) -> float:
@@ -129,7 +134,8 @@ class Run:
     def d(self) -> Vector:
         """The modes where the run ended."""
         nx, m, nz = self.sizes
-        return self._part(nx * (1 + m) + nz, len(self.summary))
+        begin = at.N_REPORT + at.N_COUNTER + nx * (1 + m) + nz
+        return self.summary[begin : len(self.summary) - m]
 
     @property
     def statistics(self) -> Statistics:
@@ -168,7 +174,9 @@ class Workspace:
         self.P, self.z, self.d = part(at.O_P, h.nP), part(at.O_V, h.nz), part(at.O_D, h.nd)
         n = self.nx * (1 + self.m)
         self.sizes = (h.nx, kernel.m, h.nz)
-        self.summary = part(at.O_SUMMARY, at.N_REPORT + at.N_COUNTER + n + h.nz + h.nd)
+        size = at.N_REPORT + at.N_COUNTER + n + h.nz + h.nd + self.m
+        self.summary = part(at.O_SUMMARY, size)
+        self.messages = h.messages
         self.start_x, self.start_S = part(at.O_W0, n)[: self.nx], part(at.O_W0, n)[self.nx :]
         self.setting = part(at.O_SETTING, at.N_SETTING)
         self.atol = part(at.O_ATOL, n)
@@ -249,10 +257,10 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_ZERO_S: ng * m, at.O_SLACK: ng, at.O_TRIGGERED: ng, at.O_INSTANT: nt,
         at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
         at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 4 * ng, at.O_C: nc,
-        at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: h.checks.shape[0],
+        at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: _checks(h),
         at.O_SAVED: kernel.code.n_constants, at.O_STIFF_SAVED: 0,
         at.O_SPARSE_Z: at.sparse_reals(kernel.z_plan, m),
-        at.O_SSTEP: 1, at.O_SUMMARY: at.N_REPORT + at.N_COUNTER + n + nz + h.nd,
+        at.O_SSTEP: 1, at.O_SUMMARY: at.N_REPORT + at.N_COUNTER + n + nz + h.nd + m,
     }  # fmt: skip
     for vector in range(at.O_W0, at.O_R5 + 1):
         sizes[vector] = n
@@ -269,6 +277,11 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
     if stiff:
         sizes |= _stiff_sizes(kernel)
     return {place: _padded(size) for place, size in sizes.items()}
+
+
+def _checks(h: HybridSystem) -> int:
+    """What is looked at: what must hold, and what ends a run."""
+    return int(h.checks.shape[0] + h.endings.shape[0])
 
 
 def _stiff_sizes(kernel: Kernel) -> dict[int, int]:
@@ -338,7 +351,8 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
     iw[at.RHS : at.RHS + len(kernel.addresses)] = kernel.addresses
     for place, value in {
         at.NX: h.nx, at.NZ: h.nz, at.NH: h.nh, at.NV: h.nz + h.nh, at.NU: h.nu, at.ND: h.nd,
-        at.NG: h.ng, at.NT: h.nt, at.NL: h.nl, at.NC: nc, at.NK: h.checks.shape[0],
+        at.NG: h.ng, at.NT: h.nt, at.NL: h.nl, at.NC: nc, at.NK: _checks(h),
+        at.NE: h.checks.shape[0],
         at.NY: kernel.ny, at.M: m, at.N: h.nx * (1 + m), at.NMEMORY: h.n_memory,
         at.NNZ_X: len(kernel.state_jacobian.rows), at.NNZ_V: len(kernel.algebraic_jacobian.rows),
         at.NNZ_P: len(kernel.tuner_jacobian.rows), at.NNZ_Z: len(kernel.z_jacobian.rows),
@@ -541,7 +555,18 @@ def _collect(workspace: Workspace, times: Vector, Y: Vector, YS: Vector, code: i
     events = int(workspace.counters[at.EVENTS - at.STEPS])
     log = workspace.log[: at.LOG_WIDTH * min(events, LOG_SIZE)].copy() if events else _NO_LOG
     run = Run(times, Y, YS, code, workspace.summary.copy(), workspace.sizes, log)
-    if code != outcome.DONE:
-        Y[run.samples :] = np.nan
-        YS[run.samples :] = np.nan
+    if code == outcome.DONE:
+        return run
+    if code == outcome.TERMINATED:
+        run = replace(run, termination=_termination(workspace, run))
+    Y[run.samples :] = np.nan
+    YS[run.samples :] = np.nan
     return run
+
+
+def _termination(workspace: Workspace, run: Run) -> Termination:
+    """How the model has ended the run; the last point stands where the next sample would be."""
+    row = min(run.samples, len(run.times) - 1)
+    motion = run.summary[len(run.summary) - workspace.m :].copy()
+    message = workspace.messages[run.index]
+    return Termination(run.time, message, motion, run.Y[row].copy(), run.YS[row].copy())

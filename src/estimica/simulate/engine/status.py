@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from estimica.base.arrays import Vector
+
 DONE = 0
 STEP_TOO_SMALL = 1
 TOO_MANY_STEPS = 2
@@ -15,6 +19,7 @@ CHECK_VIOLATED = 9
 NOT_FINITE_OUTPUT = 10
 DELAY_NOT_POSITIVE = 11
 TIME_LIMIT = 14
+TERMINATED = 15
 HISTORY_FULL = 12  # internal: the engine runs again with more room
 NEEDS_STIFF = 13  # internal: the engine compiles the stiff functions and runs again
 
@@ -32,6 +37,27 @@ TEXTS = {
     NOT_FINITE_OUTPUT: "an output is not a finite number",
     DELAY_NOT_POSITIVE: "a delay is not positive",
     TIME_LIMIT: "the time allowed for the run was over",
+    TERMINATED: "ended by terminate()",
     HISTORY_FULL: "the memory of the delays is full",
     NEEDS_STIFF: "the model has become stiff",
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Termination:
+    """The end that a model sets itself by `terminate(message)`: a run is good up to there.
+
+    `y` are the outputs after what happens at that instant; slopes are at a time that stays, and
+    `motion` is how the tuners move it (NaN where no event tells).
+    """
+
+    time: float
+    message: str
+    motion: Vector  # (m,)
+    y: Vector  # (ny,)
+    slope: Vector  # (ny, m)
+
+    @property
+    def text(self) -> str:
+        """When and why, for people."""
+        return f"ended by terminate() at t = {self.time:.6g}: {self.message}"

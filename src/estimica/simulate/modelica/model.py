@@ -24,6 +24,7 @@ from estimica.flat.system import Experiment as SuggestedExperiment
 from estimica.flat.system import FlatSystem
 from estimica.simulate.engine.options import Options
 from estimica.simulate.engine.run import Run
+from estimica.simulate.engine.status import Termination
 from estimica.simulate.failure import run_failure_text
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.modelica.frequency import LinearisedModel
@@ -248,6 +249,10 @@ class ModelicaModel(LinearisedModel):
         return write_sensitivity_system(self.flat, Path(path), wrt)
 
     # -- details ---------------------------------------------------------------------------------
+
+    def termination_of(self, run: Run) -> Termination | None:
+        """How `terminate` has ended a run; None where it has not."""
+        return run.termination
 
     def require(self, run: Run, response: Response) -> None:
         """Raise for a run that ended early, with the time, the state and the likely equation."""

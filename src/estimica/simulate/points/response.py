@@ -148,7 +148,7 @@ class PointResponse:
 
     def _assertion(self, k: int) -> str:
         system = self.search.system.tuning.equations.system
-        failing = [a for a in system.assertions if not a.warning]
+        failing = [a for a in system.assertions if a.fails]
         return f"assertion violated: {failing[k].message}" if k < len(failing) else "assertion"
 
     def _not_finite(self, y: Vector, slopes: Vector) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from estimica.flat import expression as ex
@@ -44,6 +44,8 @@ class Whens:
     assertions: list[Assertion] = field(default_factory=list)
     #: what when-statements of algorithms assign, some of it beside other statements
     assigned_at_events: set[str] = field(default_factory=set)
+    #: what is done in the when-branch that is being read
+    _branch: list[Action] | None = None
 
     def discrete(self) -> frozenset[str]:
         """The variables that change at events only."""
@@ -62,29 +64,25 @@ class Whens:
 
         The Boolean is asserted at all times.
         """
-        names = ("condition", "message", "level")
-        terminates = call.function.text == "terminate"
-        arguments = dict(zip(names[1:] if terminates else names, call.arguments, strict=False))
+        if call.function.text == "terminate":
+            message = _farewell(evaluator, call, scope, frame)
+            return self._check(ex.ZERO, Assertion(ex.ZERO, message, False, origin, True))
+        arguments = dict(zip(("condition", "message", "level"), call.arguments, strict=False))
         arguments.update(call.named)
         message = as_text(evaluator.one(arguments["message"], scope, frame))
-        condition = ex.ZERO
-        warning = False
-        if terminates:
-            condition = ex.TERMINAL  # at the end of the run it ends nothing
-            message = f"terminated: {message}"
-            evaluator.notes.append("terminate() ends the run like a violated assertion")
-        else:
-            condition = evaluator.truth(arguments["condition"], scope, frame)
-            level = arguments.get("level")
-            value = evaluator.one(level, scope, frame) if level is not None else None
-            warning = isinstance(value, Expression) and ex.is_const(value, 1.0)
+        condition = evaluator.truth(arguments["condition"], scope, frame)
+        level = arguments.get("level")
+        value = evaluator.one(level, scope, frame) if level is not None else None
+        warning = isinstance(value, Expression) and ex.is_const(value, 1.0)
         if ex.is_const(condition, 1.0):
             return None
-        return self._check(condition, message, warning, origin)
+        return self._check(condition, Assertion(condition, message, warning, origin))
 
-    def _check(self, condition: Expression, message: str, warning: bool, origin: Origin) -> Action:
+    def _check(self, condition: Expression, assertion: Assertion) -> Action:
+        """The action that keeps whether a condition holds, which is then looked at all the time."""
+        origin = assertion.origin
         name = self.flag(origin, Kind.BOOLEAN, start=ex.ONE, prefix="$check")
-        self.assertions.append(Assertion(ex.name(name), message, warning, origin))
+        self.assertions.append(replace(assertion, condition=ex.name(name)))
         return Action(name, condition, False, origin)
 
     @contextmanager
@@ -93,10 +91,15 @@ class Whens:
         actions: list[Action] = []
 
         def take(condition: Expression, message: str, warning: bool) -> None:
-            actions.append(self._check(condition, message, warning, origin))
+            assertion = Assertion(condition, message, warning, origin)
+            actions.append(self._check(condition, assertion))
 
-        with evaluator.recording(take):
-            yield actions
+        before, self._branch = self._branch, actions
+        try:
+            with evaluator.recording(take):
+                yield actions
+        finally:
+            self._branch = before
 
     def terminated(
         self,
@@ -106,12 +109,14 @@ class Whens:
         frame: Frame,
         origin: Origin,
     ) -> None:
-        """`terminate` in an if-equation: it may not be reached."""
-        arguments = dict(zip(("message",), call.arguments, strict=False))
-        arguments.update(call.named)
-        message = as_text(evaluator.one(arguments["message"], scope, frame))
-        evaluator.notes.append("terminate() ends the run like a violated assertion")
-        evaluator.check(ex.ZERO, f"terminated: {message}", False, origin)
+        """`terminate` in branches and loops: it ends the run where those are gone through."""
+        goes_on = ex.logical_not(evaluator.condition())
+        message = _farewell(evaluator, call, scope, frame)
+        assertion = Assertion(goes_on, message, False, origin, True)
+        if self._branch is not None:
+            self._branch.append(self._check(goes_on, assertion))
+        else:
+            self.assertions.append(assertion)
 
     def keeping(self, states: Iterable[KeptState], origin: Origin) -> list[Action]:
         """What a branch does to keep what functions called in it will need at its next instant."""
@@ -147,6 +152,15 @@ class Whens:
             )
         )
         return name
+
+
+def _farewell(evaluator: Evaluator, call: tree.Call, scope: Class, frame: Frame) -> str:
+    """The message of `terminate`."""
+    arguments = dict(zip(("message",), call.arguments, strict=False))
+    arguments.update(call.named)
+    if "message" not in arguments or len(arguments) > 1:
+        raise ValueMismatch("terminate() takes one argument, its message")
+    return as_text(evaluator.one(arguments["message"], scope, frame))
 
 
 def read_when(

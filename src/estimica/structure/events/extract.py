@@ -61,10 +61,7 @@ def extract_events(draft: WorkingSystem) -> EventSystem:
     logicals = [*solve_logic(draft, logical, open_logicals), *by_when]
     starts, initial, at_start, before = _starts(draft, roles, writer)
     logicals = [_from_start(a, at_start) for a in logicals]
-    assertions = tuple(
-        replace(a, condition=writer.settled(writer.silent(a.condition, a.origin)))
-        for a in draft.assertions
-    )
+    assertions = tuple(_looked_at(a, writer) for a in draft.assertions)
     hidden = writer.hidden
     for copy, original in hidden.copies.items():
         if original in starts:
@@ -87,6 +84,12 @@ def extract_events(draft: WorkingSystem) -> EventSystem:
         starts=starts,
         notes=tuple(writer.notes),
     )
+
+
+def _looked_at(a: Assertion, writer: EventWriter) -> Assertion:
+    """What must hold is looked at after each step; what ends a run does so at an event."""
+    write = writer.eventful if a.terminates else writer.silent
+    return replace(a, condition=writer.settled(write(a.condition, a.origin)))
 
 
 def _divided(

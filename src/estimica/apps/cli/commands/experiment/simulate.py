@@ -96,7 +96,7 @@ def _deliver(
 ) -> None:
     delivery = Delivery(
         result=lambda: as_object("simulate", trajectory),
-        texts=lambda: map(text, curves_of(trajectory)),
+        texts=lambda: filter(None, [*map(text, curves_of(trajectory)), _end_text(trajectory)]),
         outputs=requested_outputs(
             (csv, trajectory.to_csv),
             (plot, lambda path: write(page(trajectory, source), path)),
@@ -109,12 +109,13 @@ def as_object(command: str, trajectory: Trajectory) -> dict[str, object]:
     """The JSON object of a simulation; `sensitivities` is there where they were asked for."""
     plain: dict[str, object] = {
         "command": command,
-        "outcome": {"status": "done", "message": ""},
+        "outcome": {"status": "done", "message": _end_text(trajectory)},
         "model": trajectory.model,
         "time": trajectory.time,
         "values": {name: trajectory.value(name) for name in trajectory.names},
         "units": dict(trajectory.units),
         "events": list(trajectory.events),
+        "termination": _end_object(trajectory),
         "statistics": dict(trajectory.statistics),
     }
     if isinstance(trajectory, Sensitivities):
@@ -123,6 +124,16 @@ def as_object(command: str, trajectory: Trajectory) -> dict[str, object]:
             for name in trajectory.names
         }
     return plain
+
+
+def _end_text(trajectory: Trajectory) -> str:
+    """How the model has ended the run, "" where it has not."""
+    return trajectory.termination.text if trajectory.termination else ""
+
+
+def _end_object(trajectory: Trajectory) -> dict[str, object] | None:
+    end = trajectory.termination
+    return {"time": end.time, "message": end.message} if end else None
 
 
 def curves_of(trajectory: Trajectory) -> list[Curves]:
@@ -141,9 +152,12 @@ def page(trajectory: Trajectory, source: str) -> Page:
         for (heading, words), curves in zip(_PARTS, curves_of(trajectory), strict=False)
     ]
     wanted = f"To simulate the model {trajectory.model} of {Path(source).name} from {t[0]:g} to "
+    answer = f"{len(t)} samples of each were computed."
+    if trajectory.termination:
+        answer += f" The run was {_end_text(trajectory)}."
     first = (
         Section("What was asked", f"{wanted}{t[-1]:g} s and to see {_listed(trajectory.names)}."),
-        Section(ANSWER, f"{len(t)} samples of each were computed.", (_ends(trajectory),)),
+        Section(ANSWER, answer, (_ends(trajectory),)),
     )
     document = Page(f"Simulation: {trajectory.model}", tuple(shown))
     return with_reproduction(document, "simulate", None, first=first, files=(Path(source),))
