@@ -26,9 +26,9 @@ def held(t: np.ndarray, u: np.ndarray, hold: str = "previous") -> dict[str, obje
 
 
 def second_order(**options: object) -> LinearModel:
-    values = {"K": 2.0, "w": 3.0, "z": 0.2, "b": 0.4, "T": 0.0}
+    values = {"K": 2.0, "w": 3.0, "d": 0.2, "b": 0.4, "T": 0.0}
     return es.transfer_function(
-        "K*w^2*(1 + b*s)*exp(-T*s)/(s^2 + 2*z*w*s + w^2)",
+        "K*w^2*(1 + b*s)*exp(-T*s)/(s^2 + 2*d*w*s + w^2)",
         parameters=values,
         **options,  # type: ignore[arg-type]
     )
@@ -107,8 +107,6 @@ def test_python_control_objects_become_models_with_their_coefficients_as_paramet
     found = states.frequency_response(omega)
     expected = np.moveaxis(system(1j * omega), -1, 0).reshape(found.shape)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
-    with pytest.raises(es.ModelError, match=r"M115: the system is sampled \(dt = 0.1\)"):
-        es.transfer_function(control.tf([1.0], [1.0, 0.5], dt=0.1))
     with pytest.raises(es.ModelError, match="M114: a transfer function of 2 inputs and 1 outputs"):
         es.transfer_function(control.tf([[[1.0], [1.0]]], [[[1.0, 1.0], [1.0, 2.0]]]))
 
@@ -374,7 +372,7 @@ def test_derivatives_are_those_of_central_differences(hold: str, initial: str) -
     stamps = np.concatenate([[0.0], np.sort(random.uniform(0, 6, 25))])
     times = np.sort(random.uniform(0, 6, 40))
     inputs = {"u": held(stamps, random.standard_normal(26), hold)}
-    names = ["K", "w", "z", "b", "T"]
+    names = ["K", "w", "d", "b", "T"]
     response = model.response(times, inputs, wrt=names, begin=0.0)
     theta = np.array([2.0, 3.0, 0.2, 0.4, 0.317])
     exact = response.at(theta).YS[:, 0]

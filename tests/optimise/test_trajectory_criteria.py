@@ -158,12 +158,12 @@ def test_measures_do_not_depend_on_the_panels(second, kind):
 
 
 def test_transfer_functions_are_measured_alike():
-    model = es.transfer_function("w^2/(s^2 + 2*z*w*s + w^2)", parameters={"w": W, "z": Z})
+    model = es.transfer_function("w^2/(s^2 + 2*d*w*s + w^2)", parameters={"w": W, "d": Z})
     asked = [
         Criterion("overshoot", of="y", kind="overshoot", reference=1.0),
         Criterion("rise", of="y", kind="rise-time", reference=1.0),
     ]
-    both = scorer(model, asked)
+    both = scorer(model, asked, tuners=("d", "w"))
     overshoot, rise = both.at(np.array([Z, W]), slopes=False)
     exact = math.exp(-math.pi * Z / math.sqrt(1 - Z * Z))
     assert overshoot.value == pytest.approx(exact, abs=1e-8)

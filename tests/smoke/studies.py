@@ -71,8 +71,14 @@ def lag(u, t, k=1.0, tau=1.0):  # type: ignore[no-untyped-def]
 
 DYNAMIC = ("modelica", "base modelica", "fmu", "transfer function", "function")
 STATIC = ("formula", "points")
-KINDS = (*DYNAMIC, *STATIC, "frequency")
-STATES = {"modelica": "y", "base modelica": "y", "transfer function": "x1", "fmu": "T"}
+KINDS = (*DYNAMIC, *STATIC, "frequency", "discrete time")
+STATES = {
+    "modelica": "y",
+    "base modelica": "y",
+    "transfer function": "x1",
+    "fmu": "T",
+    "discrete time": "x1",
+}
 OUTPUTS = {"fmu": "T_out"}
 
 
@@ -88,6 +94,10 @@ def model_of(kind: str) -> es.Model:
             return es.load_model(unit())
         case "transfer function" | "frequency":
             return es.transfer_function("k/(1 + tau*s)")
+        case "discrete time":
+            apart = float(TIME[1] - TIME[0])
+            decay = f"exp(-{apart!r}/tau)"
+            return es.transfer_function(f"k*(1 - {decay})/(z - {decay})", sample_time=apart)
         case "function":
             return es.function_model(lag)
         case "formula":

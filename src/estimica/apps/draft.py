@@ -29,7 +29,7 @@ def draft_study(
     if class_ is None and not source.lower().endswith(".fmu"):
         require_one_class(source)
     columns = [name for t in tables for name in t.data.names]
-    model, named = _loaded(source, class_, libraries, folder, columns)
+    model, named = _loaded(source, class_, libraries, folder, columns, _sample_time(source, tables))
     mode = _mode(model, tables)
     text = draft(
         model if not mode else _at_points(model, mode),
@@ -49,13 +49,14 @@ def _loaded(
     libraries: Sequence[Path],
     folder: Path,
     columns: Sequence[str],
+    sample_time: float | None,
 ) -> tuple[Model, str]:
     """The model, and how a study file in `folder` names it."""
     from estimica.simulate.function.file import code_of_source
     from estimica.simulate.load import ModelSource, load_source
     from estimica.study.draft.run import relative
 
-    given = ModelSource(source, class_, libraries=libraries)
+    given = ModelSource(source, class_, libraries=libraries, sample_time=sample_time)
     named = relative(source, folder) if os.path.exists(source) else source
     if given.kind == "transfer function":
         named = source
@@ -65,6 +66,18 @@ def _loaded(
         named = f"{relative(code.spelt, folder)}{name}"
         given = replace(given, code=code)
     return load_source(given, measured=columns), named
+
+
+def _sample_time(source: str, tables: Sequence[Table]) -> float | None:
+    """Of a transfer function in z, that of the data, or a second where no data say it."""
+    from estimica.simulate.linear.text import SHIFT, variable_of
+    from estimica.simulate.load import ModelSource
+    from estimica.study.draft.columns import sample_time_of
+
+    if ModelSource(source).kind != "transfer function" or variable_of(source) != SHIFT:
+        return None
+    steps = (sample_time_of(t.data) for t in tables)
+    return next((s for s in steps if s is not None), 1.0)
 
 
 def _mode(model: Model, tables: Sequence[Table]) -> str:

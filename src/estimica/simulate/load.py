@@ -30,7 +30,7 @@ Fixed = Mapping[str, float | bool | int | str]
 #: what a source means; "modelica" is also Base Modelica, which its text or ending tells
 Kind = Literal["function", "code", "fmu", "transfer function", "modelica"]
 
-_IN_S = re.compile(r"\bs\b")
+_IN_S_OR_Z = re.compile(r"\b[sz]\b")
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
 
 
@@ -120,7 +120,7 @@ class ModelSource:
     """A model as a study file or a command line names it, and what is said of it there.
 
     Such a source is a file (relative to `folder`, where there is one), the name of a class, or a
-    formula in s, but never a text of Modelica. What a kind has no use for, it does not look at.
+    formula in s or z, but never a text of Modelica. What a kind has no use for it does not look at.
     """
 
     source: str
@@ -131,6 +131,7 @@ class ModelSource:
     frontend: str = "estimica"
     interface: Interface | None = None
     communication_step: float | None = None
+    sample_time: float | None = None  # of a transfer function in z
     code: TrustedCode | None = None  # of a Python function, where it was examined before
 
     @property
@@ -145,7 +146,7 @@ class ModelSource:
             return "fmu"
         if means_code(self.source):
             return "code"
-        if is_formula_in_s(self.source) and not os.path.exists(self.path):
+        if is_formula_in_s_or_z(self.source) and not os.path.exists(self.path):
             return "transfer function"
         return "modelica"
 
@@ -187,10 +188,10 @@ def load_source(
         code = named.code or code_of_source(named.source, named.folder or Path())
         return function_model_of_code(code, named.fix)
     if named.kind == "transfer function":
-        from estimica.simulate.linear.constructors import model_in_s
+        from estimica.simulate.linear.constructors import model_of_text
 
         values: dict[str, Any] = dict(named.fix)
-        return model_in_s(named.source, values)
+        return model_of_text(named.source, values, named.sample_time)
     return _component(named, causality, inputs, measured)
 
 
@@ -223,7 +224,7 @@ def _component(
     )
 
 
-def is_formula_in_s(source: str) -> bool:
-    """Whether a model's source is a formula in s rather than the name of a file or class."""
-    formula = bool(_IN_S.search(source)) and any(c in source for c in "(*+^")
+def is_formula_in_s_or_z(source: str) -> bool:
+    """Whether a model's source is a formula in s or z rather than the name of a file or class."""
+    formula = bool(_IN_S_OR_Z.search(source)) and any(c in source for c in "(*+^")
     return formula and not source.endswith((".mo", ".fmu", ".bmo")) and not means_code(source)

@@ -11,6 +11,7 @@ from estimica.base.errors import ModelError
 from estimica.data.readers import read_signal
 
 if TYPE_CHECKING:
+    from estimica.simulate.linear.model import LinearModel
     from estimica.simulate.modelica.model import ModelicaModel
 
 Value = float | int | bool | str
@@ -81,6 +82,19 @@ def load(
         if isinstance(value, str):
             raise ModelError("M052", f"--set '{name}': '{value}' is not a number")
     return model, {n: float(v) for n, v in at_run.items()}
+
+
+def load_transfer_function(
+    source: str, given: Mapping[str, Value], sample_time: float | None
+) -> tuple[LinearModel, dict[str, float]]:
+    """The model of a text in s or z, and the values of its parameters."""
+    from estimica.simulate.linear.constructors import transfer_function
+
+    model = transfer_function(source, sample_time=sample_time)
+    for name, value in given.items():
+        if isinstance(value, str):
+            raise ModelError("M052", f"--set '{name}': '{value}' is not a number")
+    return model, {n: float(v) for n, v in given.items()}
 
 
 def _value(text: str) -> Value:

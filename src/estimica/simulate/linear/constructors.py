@@ -15,13 +15,19 @@ from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_expression
 from estimica.simulate.linear.frequency_function import FrequencyFunction
 from estimica.simulate.linear.model import Initial, LinearModel
+from estimica.simulate.linear.sampled import checked_step
 from estimica.simulate.linear.system import LinearSystem, Matrix, observer_form
 from estimica.simulate.linear.text import (
+    SHIFT,
+    VARIABLE,
     Rational,
+    causal,
     coefficient,
     from_coefficients,
     polynomial_text,
     read_transfer_function,
+    readable,
+    variable_of,
 )
 from estimica.source.formula import parse_formula
 
@@ -34,6 +40,7 @@ def transfer_function(
     denominator: Sequence[Entry] | None = None,
     *,
     delay: Entry = 0.0,
+    sample_time: float | None = None,
     parameters: Numbers | None = None,
     input: str = "u",
     output: str = "y",
@@ -46,18 +53,23 @@ def transfer_function(
     coefficients of the numerator in falling powers of s, with those of the `denominator`; or a
     TransferFunction of python-control, whose coefficients b0, b1, …, a0, a1, … become parameters.
     `delay` comes on top of one in the text. `parameters` are their values where no other is given.
+    With a `sample_time` in seconds it is a model in discrete time: a text in z, as "b/(z - a)",
+    or coefficients in falling powers of z; `delay` is then a number of samples, as z^-n in a text.
     `initial` says what was before the run: all was zero (`rest`), or the input had for long the
     value that it begins with (`steady`).
     """
     values: dict[str, float] = {}
     order: list[str] = []
+    sample_time = None if sample_time is None else checked_step(sample_time)
     if isinstance(system, str) and denominator is None:
         rational = read_transfer_function(system)
-        order = list(parse_formula(system).names)
+        order = list(parse_formula(readable(system)).names)
+        _require_sampling(system, sample_time)
     elif denominator is not None:
         rational = from_coefficients(system, denominator, 0.0)  # type: ignore[arg-type]
     elif is_transfer_function(system):
         rational, values = rational_of(system)
+        sample_time = _sampling_of(system, sample_time)
     else:
         raise ModelError(
             "M126",
@@ -65,8 +77,12 @@ def transfer_function(
             "or "
             "a TransferFunction of python-control",
         )
-    realised = observer_form(rational)
     late = ex.add(rational.delay, coefficient(delay, "delay"))
+    if sample_time is not None:
+        _require_samples(coefficient(delay, "delay"), delay)
+        rational = causal(Rational(rational.numerator, rational.denominator, late))
+        late = rational.delay
+    realised = observer_form(rational)
     realised = LinearSystem(realised.A, realised.B, realised.C, realised.D, (late,))
     return LinearModel(
         realised,
@@ -79,15 +95,21 @@ def transfer_function(
         parameters={**values, **(parameters or {})},
         initial=initial,
         name=name,
-        description=_described(rational.numerator, rational.denominator, late),
+        description=_described(rational.numerator, rational.denominator, late, sample_time),
+        sample_time=sample_time,
     )
 
 
-def model_in_s(text: str, parameters: Numbers | None = None) -> Model:
+def model_of_text(
+    text: str, parameters: Numbers | None = None, sample_time: float | None = None
+) -> Model:
     """The model of a text in s: over time and frequencies, or over frequencies only.
 
-    The latter where the text is not a ratio of polynomials with a delay.
+    The latter where the text is not a ratio of polynomials with a delay. A text in z is a model in
+    discrete time, with its sample time.
     """
+    if variable_of(text) == SHIFT or sample_time is not None:
+        return transfer_function(text, parameters=parameters, sample_time=sample_time)
     try:
         return transfer_function(text, parameters=parameters)
     except ModelError as error:
@@ -104,6 +126,7 @@ def state_space(
     D: Sequence[Sequence[Entry]] | None = None,
     *,
     delay: Entry | Sequence[Entry] = 0.0,
+    sample_time: float | None = None,
     parameters: Numbers | None = None,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
@@ -116,11 +139,13 @@ def state_space(
     `A` alone may be a StateSpace of python-control; its entries that are not zero become parameters
     `A[1,1]`, `B[1,1]`, …. `delay` is one for all inputs or one for each. Signals are called u1, u2,
     …, y1, … and x1, … (u and y where there is one). For `parameters` and `initial` see
-    `transfer_function`.
+    `transfer_function`. With a `sample_time` in seconds it is x[k+1] = A x[k] + B u[k - delay],
+    y[k] = C x[k] + D u[k - delay].
     """
     values: dict[str, float] = {}
     if is_state_space(A):
         system, values = system_of(A)
+        sample_time = _sampling_of(A, sample_time)
     elif B is None or C is None:
         raise ModelError("M127", "state_space needs A, B and C, or a StateSpace of python-control")
     else:
@@ -130,6 +155,9 @@ def state_space(
     if len(late) != nu:
         raise ModelError("M128", f"{len(late)} delays for {nu} inputs; give one, or one for each")
     delays = tuple(coefficient(d, "delay") for d in late)
+    if sample_time is not None:
+        for expression, given in zip(delays, late, strict=True):
+            _require_samples(expression, given)
     return LinearModel(
         LinearSystem(system.A, system.B, system.C, system.D, delays),
         names={
@@ -141,8 +169,62 @@ def state_space(
         parameters={**values, **(parameters or {})},
         initial=initial,
         name=name,
-        description=f"x' = A x + B u, y = C x + D u with {n} states",
+        description=f"{_LAWS[sample_time is not None]} with {n} states",
+        sample_time=sample_time,
     )
+
+
+_LAWS = ("x' = A x + B u, y = C x + D u", "x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]")
+
+
+def _require_sampling(text: str, sample_time: float | None) -> None:
+    """Whether a text in z has a sample time, and one in s none."""
+    names = parse_formula(readable(text)).names
+    if SHIFT in names and sample_time is None:
+        raise ModelError(
+            "M181",
+            f"'{text}' is a model in discrete time, which needs its sample time in seconds: "
+            "sample_time=0.1, and in a study file sample_time = 0.1 in [model]",
+        )
+    if VARIABLE in names and sample_time is not None:
+        raise ModelError(
+            "M182",
+            f"sample_time {sample_time!r}: '{text}' is in s, a model in continuous time; leave it "
+            "out, or write the model in z",
+        )
+
+
+def _require_samples(late: Expression, given: object) -> None:
+    """Whether the delay of a model in discrete time is a whole number of samples."""
+    if late.op != "const" or late.value != int(late.value) or late.value < 0:
+        raise ModelError(
+            "M183",
+            f"delay {given!r}: a model in discrete time is late by a whole number of samples, "
+            "which cannot be a parameter; give 0, 1, 2, …",
+        )
+
+
+def _sampling_of(given: Any, sample_time: float | None) -> float | None:
+    """The sample time of a system of python-control, or the one said beside it."""
+    if not given.isdtime(strict=True):
+        if sample_time is not None:
+            raise ModelError(
+                "M182",
+                f"sample_time {sample_time!r}: the system is one in continuous time; leave it out, "
+                "or sample it before",
+            )
+        return None
+    if given.dt is True:
+        if sample_time is None:
+            raise ModelError(
+                "M181", "the system is sampled, but dt does not say how often; give sample_time"
+            )
+        return sample_time
+    if sample_time is not None and sample_time != given.dt:
+        raise ModelError(
+            "M184", f"sample_time {sample_time!r} is not that of the system, dt = {given.dt}"
+        )
+    return float(given.dt)
 
 
 def _from_matrices(A: Any, B: Any, C: Any, D: Any) -> LinearSystem:
@@ -183,9 +265,16 @@ def _given(names: Sequence[str] | None, letter: str, count: int) -> list[str]:
 
 
 def _described(
-    above: tuple[Expression, ...], below: tuple[Expression, ...], late: Expression
+    above: tuple[Expression, ...],
+    below: tuple[Expression, ...],
+    late: Expression,
+    sample_time: float | None,
 ) -> str:
-    text = f"({polynomial_text(above)})/({polynomial_text(below)})"
+    variable = VARIABLE if sample_time is None else SHIFT
+    text = f"({polynomial_text(above, variable)})/({polynomial_text(below, variable)})"
+    if sample_time is not None:
+        delay = f"z^-{late.value:g}*" if late is not ex.ZERO else ""
+        return f"{delay}{text}, every {sample_time:g} s"
     if late is ex.ZERO:
         return text
     return f"exp(-({write_expression(late, spell=str)})*s)*{text}"
@@ -217,7 +306,6 @@ def is_state_space(given: object) -> bool:
 
 def rational_of(given: Any) -> tuple[Rational, Values]:
     """A transfer function whose coefficients b0, b1, …, a0, a1, … are parameters; a[n] is 1."""
-    _require_continuous(given)
     if (given.noutputs, given.ninputs) != (1, 1):
         raise ModelError(
             "M114",
@@ -234,7 +322,6 @@ def rational_of(given: Any) -> tuple[Rational, Values]:
 
 def system_of(given: Any) -> tuple[LinearSystem, Values]:
     """A state-space system whose entries A[1,1], A[1,2], … are parameters, those that are not 0."""
-    _require_continuous(given)
     values: Values = {}
     A, B, C, D = (
         _entries(letter, np.asarray(getattr(given, letter), float), values) for letter in "ABCD"
@@ -266,10 +353,3 @@ def _entries(letter: str, numbers: Any, values: Values) -> Matrix:
                 values[name] = float(value)
         rows.append(tuple(entries))
     return tuple(rows)
-
-
-def _require_continuous(given: Any) -> None:
-    if given.isdtime(strict=True):
-        raise ModelError(
-            "M115", f"the system is sampled (dt = {given.dt}); give the continuous-time one"
-        )

@@ -15,12 +15,18 @@ from estimica.simulate.frequency_run import FrequencyRun
 from estimica.simulate.linear.system import CoefficientProgram, Coefficients
 
 
-def frequency_response(c: Coefficients, omega: Vector) -> tuple[Complex, Complex]:
-    """G(jω) = (C (jωI - A)⁻¹ B + D) exp(-jωT), (N, ny, nu), and dG/dθ, (N, ny, nu, m)."""
+def frequency_response(
+    c: Coefficients, omega: Vector, step: float | None = None
+) -> tuple[Complex, Complex]:
+    """G(jω) = (C (jωI - A)⁻¹ B + D) exp(-jωT), (N, ny, nu), and dG/dθ, (N, ny, nu, m).
+
+    Of a system in discrete time with sample time `step` G(z) with z = exp(jω·step), T in samples.
+    """
     n = len(c.A)
-    s = 1j * np.asarray(omega, np.float64)
+    s = 1j * np.asarray(omega, np.float64) * (step or 1.0)
+    point = s if step is None else np.exp(s)
     try:
-        inverse = np.linalg.inv(s[:, None, None] * np.eye(n) - c.A)
+        inverse = np.linalg.inv(point[:, None, None] * np.eye(n) - c.A)
     except np.linalg.LinAlgError:
         raise ModelError(
             "M105",
@@ -78,12 +84,16 @@ def _zeros_of_one(c: Coefficients) -> Complex:
     return _sorted(np.roots(b))
 
 
-def gain(c: Coefficients) -> Vector:
-    """The static gain D - C A⁻¹ B, (ny, nu); infinite where a pole lies at zero."""
+def gain(c: Coefficients, *, sampled: bool = False) -> Vector:
+    """The static gain D - C A⁻¹ B, (ny, nu); infinite where a pole lies at zero.
+
+    In discrete time D + C (I - A)⁻¹ B, infinite where a pole lies at one.
+    """
     if not len(c.A):
         return c.D.copy()
+    A = c.A - np.eye(len(c.A)) if sampled else c.A
     try:
-        return np.asarray(c.D - c.C @ np.linalg.solve(c.A, c.B))
+        return np.asarray(c.D - c.C @ np.linalg.solve(A, c.B))
     except np.linalg.LinAlgError:
         return np.full(c.D.shape, np.inf)
 
@@ -101,6 +111,7 @@ class LinearFrequencyResponse:
     """The transfers `rows[k]` ← `columns[k]` of a linear system at fixed frequencies.
 
     `places` are the tuners that the system depends on; the others are start values of states.
+    `step` is the sample time of a system in discrete time.
     """
 
     def __init__(
@@ -112,8 +123,10 @@ class LinearFrequencyResponse:
         rows: Sequence[int],
         columns: Sequence[int],
         places: Sequence[int],
+        step: float | None = None,
     ) -> None:
         self.rule = rule
+        self._step = step
         self.known = dict(known)
         self._omega = omega
         self._tuners = tuners
@@ -139,7 +152,7 @@ class LinearFrequencyResponse:
             return self._failed("a coefficient is not finite", named)
         try:
             with np.errstate(all="ignore"):
-                G, dG = frequency_response(numbers, self._omega)
+                G, dG = frequency_response(numbers, self._omega, self._step)
         except ModelError as error:
             return self._failed(error.message, named)
         at = (slice(None), self._rows, self._columns)

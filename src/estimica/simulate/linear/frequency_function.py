@@ -21,7 +21,7 @@ from estimica.flat import expression as ex
 from estimica.flat.calculus import tangent
 from estimica.flat.expression import Expression
 from estimica.simulate.frequency_run import FrequencyRun, checked_frequencies
-from estimica.simulate.linear.text import VARIABLE
+from estimica.simulate.linear.text import SHIFT, VARIABLE
 from estimica.source.formula import parse_formula
 
 Numbers = Mapping[str, float]
@@ -71,6 +71,12 @@ class FrequencyFunction(Model):
         self, text: str, parameters: Numbers, input: str, output: str, name: str, why: str = ""
     ) -> None:
         formula = parse_formula(text, "frequency function")
+        if SHIFT in formula.names:
+            raise ModelError(
+                "M189",
+                f"frequency function '{text}' holds z, which is never a parameter; rename it, or "
+                "write a model in discrete time as transfer_function('b/(z - a)', sample_time=0.1)",
+            )
         self.text, self.name, self.description = text, name, text
         self.why = why  # it is not a linear system
         self.input_name, self.output_name = input, output

@@ -20,6 +20,7 @@ from estimica.simulate.linear import frequency as linear_frequency
 from estimica.simulate.linear.discrete import DiscreteSystem, discretise
 from estimica.simulate.linear.frequency import LinearFrequencyResponse
 from estimica.simulate.linear.response import LinearExperiment, LinearResponse
+from estimica.simulate.linear.sampled import SampledResponse, checked_step
 from estimica.simulate.linear.system import CoefficientProgram, Coefficients, LinearSystem
 from estimica.simulate.timed_model import TimedModel, experiment_times, finite_number, known_names
 
@@ -28,7 +29,11 @@ Initial = Literal["rest", "steady"]
 
 
 class LinearModel(TimedModel):
-    """x' = A x + B u(t - T), y = C x + D u(t - T); built by `transfer_function`, `state_space`."""
+    """x' = A x + B u(t - T), y = C x + D u(t - T); built by `transfer_function`, `state_space`.
+
+    With a `sample_time` h it is a model in discrete time, x[k+1] = A x[k] + B u[k - T] and
+    y[k] = C x[k] + D u[k - T] at the instants begin + k·h, T in samples.
+    """
 
     def __init__(
         self,
@@ -39,12 +44,14 @@ class LinearModel(TimedModel):
         initial: Initial,
         name: str,
         description: str = "",
+        sample_time: float | None = None,
     ) -> None:
         if initial not in ("rest", "steady"):
             raise ModelError("M120", f"initial '{initial}' is none of rest, steady")
         self.system = system
         self.name, self.description = name, description
         self.initial = initial
+        self.sample_time = None if sample_time is None else checked_step(sample_time)
         self.input_names = tuple(names["inputs"])
         self.state_names = tuple(names["states"])
         self.parameter_names = _ordered(names["parameters"], system.names)
@@ -92,7 +99,7 @@ class LinearModel(TimedModel):
 
     # -- in time ---------------------------------------------------------------------------------
 
-    def respond(self, experiment: Experiment) -> LinearResponse:
+    def respond(self, experiment: Experiment) -> LinearResponse | SampledResponse:
         """An experiment set up once; `options` of an engine are not needed.
 
         A state's name in `wrt` means its start value.
@@ -121,7 +128,19 @@ class LinearModel(TimedModel):
         columns = {n: k for k, n in enumerate(self._output_names)}
         columns |= {n: -1 - k for n, k in states.items()}
         started = [states.get(n) for n in tuners]
-        return LinearResponse(self._rule(tuners), run, at, started, [columns[n] for n in outputs])
+        return self._response(tuners, run, at, started, [columns[n] for n in outputs])
+
+    def _response(
+        self,
+        tuners: tuple[str, ...],
+        run: LinearExperiment,
+        at: Vector,
+        started: Sequence[int | None],
+        shown: Sequence[int],
+    ) -> LinearResponse | SampledResponse:
+        if self.sample_time is None:
+            return LinearResponse(self._rule(tuners), run, at, started, shown)
+        return SampledResponse(self._rule(tuners), run, self.sample_time, at, started, shown)
 
     def _first_states(
         self,
@@ -136,7 +155,7 @@ class LinearModel(TimedModel):
             return {}
         fixed = replace(experiment, known=known, times=np.array([experiment.begin]))
         shown = [-1 - self.state_names.index(n) for n in open_]
-        run = LinearResponse(self._rule(()), fixed, np.zeros(0), (), shown).at()
+        run = self._response((), fixed, np.zeros(0), (), shown).at()
         return dict(zip(open_, map(float, run.Y[0]), strict=True)) if run.ok else {}
 
     # -- in frequency ----------------------------------------------------------------------------
@@ -152,7 +171,10 @@ class LinearModel(TimedModel):
         wrt: Sequence[str] = (),
         operating_point: OperatingPoint = "steady",
     ) -> LinearFrequencyResponse:
-        """G(jω) at fixed frequencies, a delay included; the same at every operating point."""
+        """G(jω) at fixed frequencies, a delay included; the same at every operating point.
+
+        Of a model in discrete time G(exp(jωh)), up to half the sampling frequency.
+        """
         every = (*self.parameter_names, *self.state_names)
         tuners = known_names(self, wrt, every, "parameter")
         known_names(self, list(inputs or {}), self.input_names, "input")
@@ -165,19 +187,38 @@ class LinearModel(TimedModel):
             known_names(self, [input_], self.input_names, "input")
         return LinearFrequencyResponse(
             self._rule(tuple(tuners[k] for k in own)),
-            checked_frequencies(omega),
+            self._within(checked_frequencies(omega)),
             {n: v for n, v in known.items() if n not in tuners},
             np.array([begins[n] if n in begins else known.get(n, np.nan) for n in tuners]),
             [self._output_names.index(output) for output, _ in transfers],
             [self.input_names.index(input_) for _, input_ in transfers],
             own,
+            self.sample_time,
         )
+
+    def _within(self, omega: Vector) -> Vector:
+        """Frequencies that the samples of a model in discrete time can tell apart."""
+        if self.sample_time is None:
+            return omega
+        most = np.pi / self.sample_time
+        beyond = omega[omega > most * (1 + 1e-9)]  # but for rounding
+        if len(beyond):
+            raise ModelError(
+                "M187",
+                f"the frequency {beyond[0]:g} rad/s is above half the sampling frequency, "
+                f"{most:g} rad/s: '{self.name}' is sampled every {self.sample_time:g} s and says "
+                "nothing there; leave such frequencies out",
+            )
+        return omega
 
     def frequency_response(
         self, omega: Sequence[float] | Vector, parameters: Numbers | None = None
     ) -> Complex:
         """G(jω) at angular frequencies in rad/s: (N,), or (N, ny, nu) of several signals."""
-        found, _ = linear_frequency.frequency_response(self.coefficients(parameters), _row(omega))
+        points = self._within(_row(omega))
+        found, _ = linear_frequency.frequency_response(
+            self.coefficients(parameters), points, self.sample_time
+        )
         return found[:, 0, 0] if found.shape[1:] == (1, 1) else found
 
     def frequency_sensitivities(
@@ -189,27 +230,33 @@ class LinearModel(TimedModel):
     ) -> tuple[Complex, Complex]:
         """(G(jω), dG/dθ), the derivatives by `wrt` along the last axis."""
         numbers = self.coefficients(parameters, wrt=wrt)
-        found, moved = linear_frequency.frequency_response(numbers, _row(omega))
+        points = self._within(_row(omega))
+        found, moved = linear_frequency.frequency_response(numbers, points, self.sample_time)
         if found.shape[1:] == (1, 1):
             return found[:, 0, 0], moved[:, 0, 0]
         return found, moved
 
     def poles(self, parameters: Numbers | None = None) -> Complex:
-        """The poles in rad/s."""
+        """The poles in rad/s; in discrete time those in z, without those of a delay."""
         return linear_frequency.poles(self.coefficients(parameters))
 
     def zeros(self, parameters: Numbers | None = None) -> Complex:
-        """The zeros in rad/s, for as many inputs as outputs."""
+        """The zeros in rad/s, or in z, for as many inputs as outputs."""
         return linear_frequency.zeros(self.coefficients(parameters))
 
     def gain(self, parameters: Numbers | None = None) -> Vector:
         """The static gain from each input to each output, (ny, nu)."""
-        return linear_frequency.gain(self.coefficients(parameters))
+        sampled = self.sample_time is not None
+        return linear_frequency.gain(self.coefficients(parameters), sampled=sampled)
 
     def discretise(
         self, step: float, method: str = "zoh", parameters: Numbers | None = None
     ) -> DiscreteSystem:
         """The system sampled every `step`: zoh, foh, tustin, euler, matched or impulse."""
+        if self.sample_time is not None:
+            raise ModelError(
+                "M188", f"'{self.name}' is sampled already, every {self.sample_time:g} s"
+            )
         return discretise(self.coefficients(parameters), float(step), method)
 
     def coefficients(
@@ -251,7 +298,8 @@ class LinearModel(TimedModel):
         n, nu, ny = self.system.sizes
         return (
             f"<Linear model {self.name}: {n} states, {nu} inputs, {ny} outputs, "
-            f"parameters {', '.join(self.parameter_names) or 'none'}>"
+            f"parameters {', '.join(self.parameter_names) or 'none'}"
+            + (f", every {self.sample_time:g} s>" if self.sample_time else ">")
         )
 
 

@@ -143,12 +143,16 @@ class LinearResponse:
         return LinearRun(self.times, Y, YS)
 
     def _failed(self, why: str, named: Mapping[str, float]) -> LinearRun:
-        N, ny, m = len(self.times), len(self._shown), len(self._tuners)
-        listed = ", ".join(f"{n} = {v:g}" for n, v in {**self.experiment.known, **named}.items())
-        text = f"{why}, with {listed}" if listed else why
-        return LinearRun(
-            self.times, np.full((N, ny), np.nan), np.full((N, ny, m), np.nan), False, text
-        )
+        numbers = {**self.experiment.known, **named}
+        return failed_run(self.times, len(self._shown), len(self._tuners), why, numbers)
+
+
+def failed_run(times: Vector, ny: int, m: int, why: str, numbers: Mapping[str, float]) -> LinearRun:
+    """What comes back where nothing can be computed: why, and at which numbers."""
+    listed = ", ".join(f"{n} = {v:g}" for n, v in numbers.items())
+    text = f"{why}, with {listed}" if listed else why
+    N = len(times)
+    return LinearRun(times, np.full((N, ny), np.nan), np.full((N, ny, m), np.nan), False, text)
 
 
 def _applied(M: Vector, v: Vector) -> Vector:

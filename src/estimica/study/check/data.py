@@ -12,6 +12,8 @@ from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
+from estimica.simulate.linear.model import LinearModel
+from estimica.simulate.linear.sampled import between_instants
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.noise import Sigma
@@ -52,6 +54,33 @@ def _ends(record: Record, name: str, signal: Signal, last: float) -> Iterator[Pr
             # a column of steps may say so once and then nothing, and that is not a mistake
             warning=signal.hold is Hold.PREVIOUS,
         )
+
+
+#: of a sample time, by which the median distance of stamps may differ from it. Chosen: more than
+#: what digits of a file round off, less than any other sampling
+OTHER_SAMPLING = 0.01
+
+
+def check_sampling(record: Record, model: Model) -> Iterator[Problem]:
+    """Samples of a model in discrete time that are not at its instants, or not at each of them."""
+    step = model.sample_time if isinstance(model, LinearModel) else None
+    stamps = np.unique(np.concatenate([m.time for m in record.outputs] or [np.zeros(0)]))
+    if step is None or len(stamps) < 2:
+        return
+    held = [s.time for s in record.inputs.values() if len(s.time) > 1]
+    rows = np.unique(np.concatenate([stamps, *held]))  # outputs may be missing in some
+    where, apart = f"case '{record.case.name}'", float(np.median(np.diff(rows)))
+    advice = f"is sample_time right? The stamps are {apart:.6g} s apart"
+    between = between_instants(stamps, record.begin, step)
+    if between:
+        message = (
+            f"{between} of {len(stamps)} samples lie between the instants of the model, every "
+            f"{step:g} s from {record.begin:g} s on; there it keeps its last value"
+        )
+        yield Problem("C059", where, message, advice, warning=True)
+    elif abs(apart - step) > OTHER_SAMPLING * step:
+        message = f"the model has a sample every {step:g} s, the data every {apart:.6g} s"
+        yield Problem("C059", where, message, "is sample_time right?", warning=True)
 
 
 def check_units(case: Case, known: Mapping[str, Quantity]) -> list[Problem]:

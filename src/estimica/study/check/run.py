@@ -14,7 +14,12 @@ from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean, did_you_mean_file
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case, Sigma
-from estimica.study.check.data import check_coverage, check_noise, check_units
+from estimica.study.check.data import (
+    check_coverage,
+    check_noise,
+    check_sampling,
+    check_units,
+)
 from estimica.study.check.effects import check_effects
 from estimica.study.check.names import check_names, known_in_case, known_names, model_in_case
 from estimica.study.file.read import examine_file
@@ -59,7 +64,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         if record is None:
             continue
         if study.model.has_time and not case.is_frequency:
-            problems += check_coverage(record)
+            problems += [*check_coverage(record), *check_sampling(record, study.bare)]
         problems += check_units(case, of_case)
         if not study.is_backwards:
             names = [t.name for t in study.tuners]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+import numpy as np
+
 from estimica.base.errors import EstimicaError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import close_names
@@ -120,6 +122,17 @@ def time_scale_of(data: Data) -> float | None:
     except UnknownUnit:
         return None
     return None if change is None or change.is_nothing else change.scale
+
+
+def sample_time_of(data: Data) -> float | None:
+    """Seconds from one stamp to the next, in the median; None where there are no stamps in time."""
+    name = time_column(data)
+    if not name or spectrum_of(data) is not None:
+        return None
+    apart = np.diff(data.column(name)) * (time_scale_of(data) or 1.0)
+    apart = apart[np.isfinite(apart) & (apart > 0)]
+    # six digits: of stamps with a rounding error, as 0.30000000000000004 - 0.2
+    return float(f"{np.median(apart):.6g}") if len(apart) else None
 
 
 _SAME = Conversion(1.0, 0.0)

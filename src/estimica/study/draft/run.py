@@ -16,6 +16,7 @@ from estimica.base.quantities import Quantity
 from estimica.base.view import name_with_unit
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
+from estimica.simulate.linear.model import LinearModel
 from estimica.source.syntax.contents import models_of
 from estimica.source.syntax.file import parse_file
 from estimica.source.syntax.tree import Source
@@ -30,6 +31,7 @@ from estimica.study.draft.columns import (
     case_names,
     matched_columns,
     proposals,
+    sample_time_of,
     spectrum_lines,
     time_column,
     time_scale_of,
@@ -90,6 +92,7 @@ def draft(
         "[model]",
         f"source = {toml_value(source)}",
         *([f"class = {toml_value(class_)}"] if class_ else []),
+        *_sampling(model, tables),
         *([f"libraries = [{', '.join(map(toml_value, libraries))}]"] if libraries else []),
         "# fix = { parameter = 1.0 }   # values for all cases; also sizes and switches",
         "",
@@ -102,6 +105,14 @@ def draft(
         'criterion = "oe"   # output error; "ml" estimates the noise of each output too',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _sampling(model: Model, tables: Sequence[Table]) -> Iterator[str]:
+    step = model.sample_time if isinstance(model, LinearModel) else None
+    if step is not None:
+        measured = any(sample_time_of(t.data) is not None for t in tables)
+        origin = "as the data have it" if measured else "set it: no data say it"
+        yield f"sample_time = {toml_number(step)}   # seconds, {origin}"
 
 
 def relative(path: str | os.PathLike[str], folder: Path) -> str:

@@ -126,6 +126,7 @@ def _loaded(
         frontend=table.frontend,
         interface=table.interface,
         communication_step=table.communication_step,
+        sample_time=table.sample_time,
         code=code.get(table.source),
     )
     _require_apt(table, named.kind)
@@ -140,6 +141,12 @@ def _require_apt(table: ModelTable, kind: str) -> None:
                 raise StudyError(
                     "Q005", f"source '{table.source}': {key} is for FMUs only; leave that out"
                 )
+    if kind != "transfer function" and table.sample_time is not None:
+        raise StudyError(
+            "Q005",
+            f"source '{table.source}': sample_time is for transfer functions in z only; leave that "
+            "out",
+        )
     if kind in _KINDS:
         _require_no_class(table, _KINDS[kind])
     if kind == "fmu" and table.frontend != "estimica":

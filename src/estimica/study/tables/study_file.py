@@ -96,7 +96,8 @@ class ModelTable:
             description=(
                 "A Modelica file, the folder of a package, a class of a library, a Base Modelica "
                 'file (.bmo), an FMU, a Python function as `"file.py:function"`, or a transfer '
-                'function as `"K*exp(-T*s)/(1 + tau*s)"` from input `u` to output `y`.'
+                'function as `"K*exp(-T*s)/(1 + tau*s)"` or, in discrete time, `"b/(z - a)"`, from '
+                "input `u` to output `y`."
             ),
         ),
     ]
@@ -126,6 +127,10 @@ class ModelTable:
     communication_step: Annotated[
         Positive | None,
         Field(description="Step of Co-Simulation in seconds; otherwise what the FMU suggests."),
+    ] = None
+    sample_time: Annotated[
+        Positive | None,
+        Field(description="Of a transfer function in z: seconds from one sample to the next."),
     ] = None
 
 

@@ -14,6 +14,7 @@ from estimica.apps.cli import arguments
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Samples, Source
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.view import Curves, Page, Section, Table, text, write
 from estimica.estimate.page_frame import ANSWER, with_reproduction
@@ -21,6 +22,7 @@ from estimica.simulate.trajectory import Sensitivities, Trajectory
 from estimica.study.fields.counts import SIMULATED
 
 if TYPE_CHECKING:
+    from estimica.simulate.linear.model import LinearModel
     from estimica.simulate.modelica.model import ModelicaModel
     from estimica.simulate.trajectory import Trajectory
 
@@ -52,6 +54,9 @@ def simulate(
     ] = None,
     rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-6,
     method: Annotated[str, typer.Option(help="Integration method.")] = "auto",
+    sample_time: Annotated[
+        float | None, typer.Option(help="Of a transfer function in z: seconds between samples.")
+    ] = None,
     library: Libraries = None,
     plot: Annotated[Path | None, typer.Option(help="Write the curves to this HTML page.")] = None,
     csv: Samples = None,
@@ -65,8 +70,20 @@ def simulate(
         given = arguments.values("--set", fix or [])
         start_values = arguments.numbers("--start-value", start_value or [])
         signals = arguments.inputs(input_ or [], hold)
-        model, parameters = arguments.load(source, class_, given, library or [])
-        times = _times(model, start, stop, points)
+        from estimica.simulate.load import ModelSource
+
+        model: ModelicaModel | LinearModel
+        if ModelSource(source).kind == "transfer function":
+            if class_ is not None or library:
+                what = f"class '{class_}'" if class_ is not None else "--library"
+                raise ModelError("M055", f"'{source}' is a transfer function: leave out {what}")
+            model, parameters = arguments.load_transfer_function(source, given, sample_time)
+            times = _instants(model, start, stop, points)
+        else:
+            if sample_time is not None:
+                raise ModelError("M182", "--sample-time is for transfer functions in z only")
+            model, parameters = arguments.load(source, class_, given, library or [])
+            times = _times(model, start, stop, points)
         options = Options(rtol=rtol, method=method)
         point = (times, signals, parameters, start_values)
         trajectory: Trajectory
@@ -79,16 +96,36 @@ def simulate(
     _deliver(trajectory, str(source), plot, csv, as_json)
 
 
-def _times(
-    model: ModelicaModel, start: float | None, stop: float | None, points: int
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _times(model: ModelicaModel, start: float | None, stop: float | None, points: int) -> Vector:
     first = model.experiment.start if start is None else start
     last = model.experiment.stop if stop is None else stop
+    return np.linspace(first, _end(model.name, first, last), points)
+
+
+def _instants(model: LinearModel, start: float | None, stop: float | None, points: int) -> Vector:
+    """Times of a transfer function: all its samples where it is one in discrete time."""
+    first = 0.0 if start is None else start
+    last = _end(model.name, first, stop)
+    step = model.sample_time
+    if step is None:
+        return np.linspace(first, last, points)
+    # the last one counts where it is a multiple but for rounding
+    count = (last - first) / step * (1 + 1e-9) + 1
+    if count > SIMULATED:
+        raise ModelError(
+            "M186",
+            f"--sample-time {step:g} makes {count:.3g} samples until {last:g} s; at most "
+            f"{SIMULATED} are shown: give an earlier --stop",
+        )
+    return np.asarray(first + step * np.arange(int(count)), np.float64)
+
+
+def _end(name: str, first: float, last: float | None) -> float:
     if last is None:
-        raise ModelError("M053", f"'{model.name}' does not say how long to simulate; give --stop")
+        raise ModelError("M053", f"'{name}' does not say how long to simulate; give --stop")
     if not last > first:
         raise ModelError("M054", f"--stop {last:g} is not after --start {first:g}")
-    return np.linspace(first, last, points)
+    return last
 
 
 def _deliver(
