@@ -123,6 +123,7 @@ EXPORTED = {
     "release",
     "bootstrap",
     "by_hand",
+    "cost_curve",
     "criterion_map",
     "identifiability",
     "measures",

@@ -35,6 +35,7 @@ from .infer.backcalculation.result import BackCalculation as BackCalculation
 from .infer.backcalculation.run import backcalculate as backcalculate
 from .infer.bands.run import bands as bands
 from .infer.bootstrap.run import bootstrap as bootstrap
+from .infer.cost_curve.run import cost_curve as cost_curve
 from .infer.covariance.run import covariance as covariance
 from .infer.criterion_map.run import criterion_map as criterion_map
 from .infer.crossvalidation.run import crossvalidate as crossvalidate

@@ -45,6 +45,8 @@ PURPOSES = {
     "the data are left out in turn and predicted from the others.",
     "map": "To see how the criterion depends on two tuners: a round valley is well determined, a "
     "long one says that only a combination of both is.",
+    "cost_curve": "To see how the criterion depends on one tuner: how narrow its valley is, and "
+    "whether there are others.",
     "optimise": "To find the values of the tuners with which the model satisfies all demands best.",
     "pareto": "To find the designs in which no criterion can be improved without another one "
     "getting worse, so that the trade-off can be seen and chosen from.",

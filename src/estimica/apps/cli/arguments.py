@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
+from estimica.base.suggest import did_you_mean
 from estimica.data.readers import read_signal
 
 if TYPE_CHECKING:
     from estimica.simulate.linear.model import LinearModel
     from estimica.simulate.modelica.model import ModelicaModel
+    from estimica.study.study import Study
 
 Value = float | int | bool | str
 MOST_DIGITS = 18  # of an integer of 64 bits; longer ones are taken as real numbers
@@ -61,6 +65,32 @@ def inputs(texts: Sequence[str], hold: str) -> dict[str, object]:
         else:
             signals[name] = float(value)
     return signals
+
+
+def noise(texts: Sequence[str], study: Study) -> dict[str, float | Vector]:
+    """`NAME=NUMBER` and `NAME=FILE[:COLUMN]` texts as the noise of outputs, in the model's units.
+
+    A file is a record with zero input; its column is that of the case, and scaled like it.
+    """
+    levels: dict[str, float | Vector] = {}
+    measured = {n: c for case in study.active_cases for n, c in case.columns_of_outputs.items()}
+    for name, text in assignments("--noise", texts).items():
+        if name not in measured:
+            hint = did_you_mean(name, measured) or f" (outputs: {', '.join(measured)})"
+            raise ModelError("M056", f"--noise: the study has no output '{name}'{hint}")
+        value = _value(text)
+        if isinstance(value, str):
+            path, column = _split(text)
+            given = measured[name]
+            _, samples = read_signal(path, column, prefer=given.column)
+            levels[name] = samples * (1.0 if given.scale is None else given.scale)
+        elif isinstance(value, bool) or not (math.isfinite(value) and value >= 0):
+            raise ModelError(
+                "M057", f"--noise '{name}': {text} is not a standard deviation; give 0 or more"
+            )
+        else:
+            levels[name] = float(value)
+    return levels
 
 
 def load(

@@ -1,4 +1,4 @@
-"""The Hessian of the criterion by two unknowns: Gauss and Newton's, or by differences."""
+"""The Hessian of the criterion by one or two unknowns: Gauss and Newton's, or by differences."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def curvature(
     setup: Setup,
     scales: Scales,
     q: Vector,
-    places: tuple[int, int],
+    places: tuple[int, ...],
     kind: Kind,
     adapted: bool,
 ) -> tuple[float, Vector, Kind]:
-    """(cost, Hessian of the cost by two unknowns in their units, its kind).
+    """(cost, Hessian of the cost by some unknowns in their units, its kind).
 
     Gauss and Newton's is 2 JᵀJ of the weighted residuals; with `adapted`, the other unknowns
     follow (the Schur complement). A criterion that has steps has differences of its values only.

@@ -57,9 +57,9 @@ def criterion_map(
     Hessian is Gauss and Newton's, or by differences of the exact gradient ("differences").
     `progress` is told how many of how many rows are done.
     """
-    setup, values, scales = _centre(study, at_start)
+    setup, values, scales = map_centre(study, at_start)
     objective = scored(setup.calibration(), scales)
-    chosen = tuple(_place(objective.unknowns, n) for n in (first, second))
+    chosen = tuple(place_of(objective.unknowns, n) for n in (first, second))
     if chosen[0] == chosen[1]:
         raise FitError("F080", f"a map needs two different tuners, not '{first}' twice")
     counts = (points, points) if isinstance(points, int) else points
@@ -68,13 +68,13 @@ def criterion_map(
     if max(counts) > MAP_POINTS:
         raise FitError("F081", f"points {max(counts)}: a map has at most {MAP_POINTS} each way")
     x, y = (
-        _grid(objective.unknowns.items[k], float(values[k]), ranges, count)
+        grid_of(objective.unknowns.items[k], float(values[k]), ranges, count)
         for k, count in zip(chosen, counts, strict=True)
     )
     _require_names(ranges, (first, second))
     start = objective.unknowns.coordinates(values)
     places = (chosen[0], chosen[1])
-    rows = _rows(_Task(setup, objective, start, places, x, refit), y, executor, workers, progress)
+    rows = _rows(MapTask(setup, objective, start, places, x, refit), y, executor, workers, progress)
     cost, H, kind = curvature(setup, scales, start, places, hessian, refit)
     units = [objective.unknowns.items[k].unit for k in chosen]
     return CriterionMap(
@@ -95,7 +95,7 @@ def criterion_map(
     )
 
 
-def _centre(study: Study | Fit, at_start: bool) -> tuple[Setup, Vector, Scales]:
+def map_centre(study: Study | Fit, at_start: bool) -> tuple[Setup, Vector, Scales]:
     """(setup, values, robust scales): those of the fit, or what the residuals at the start give."""
     if not at_start:
         found = study if isinstance(study, Fit) else estimate(study)
@@ -109,7 +109,8 @@ def _centre(study: Study | Fit, at_start: bool) -> tuple[Setup, Vector, Scales]:
     return setup, cases.unknowns.values(q), objective.criterion.scales
 
 
-def _place(unknowns: Unknowns, name: str) -> int:
+def place_of(unknowns: Unknowns, name: str) -> int:
+    """The number of an unknown by its label."""
     labels = [u.label for u in unknowns.items]
     if name not in labels:
         raise FitError(
@@ -126,9 +127,10 @@ def _require_names(ranges: Mapping[str, object] | None, names: Sequence[str]) ->
             raise FitError("F083", f"ranges: '{name}' is not on the map{did_you_mean(name, names)}")
 
 
-def _grid(
+def grid_of(
     unknown: Unknown, value: float, ranges: Mapping[str, tuple[float, float]] | None, count: int
 ) -> Vector:
+    """Values of an unknown around `value`, or between given ends, within its bounds."""
     given = (ranges or {}).get(unknown.label)
     if given is not None:
         low, high = (float(g) for g in given)
@@ -151,19 +153,19 @@ Row = tuple[list[float], list[FailedMapPoint]]
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
-    """What every row of the map needs."""
+class MapTask:
+    """What every row of a map, or every point of a curve, needs."""
 
     setup: Setup
     objective: Objective
     start: Vector
-    places: tuple[int, int]
+    places: tuple[int, ...]
     x: Vector
     refit: bool
 
 
 def _rows(
-    task: _Task,
+    task: MapTask,
     y: Vector,
     name: str,
     workers: int | None,
@@ -185,13 +187,13 @@ def _rows(
 
 
 def _task(
-    study: Study, scales: Scales, start: Vector, places: tuple[int, int], x: Vector, refit: bool
-) -> _Task:
+    study: Study, scales: Scales, start: Vector, places: tuple[int, ...], x: Vector, refit: bool
+) -> MapTask:
     setup = prepare(study)
-    return _Task(setup, scored(setup.calibration(), scales), start, places, x, refit)
+    return MapTask(setup, scored(setup.calibration(), scales), start, places, x, refit)
 
 
-def _row(task: _Task, second: float) -> Row:
+def _row(task: MapTask, second: float) -> Row:
     costs: list[float] = []
     holes: list[FailedMapPoint] = []
     unknowns = task.objective.unknowns
@@ -199,7 +201,7 @@ def _row(task: _Task, second: float) -> Row:
     for first in task.x:
         values = unknowns.values(near)
         values[list(task.places)] = first, second
-        point = _cost(task, unknowns.coordinates(values))
+        point = cost_at(task, unknowns.coordinates(values))
         if isinstance(point, Failure):
             costs.append(math.nan)
             holes.append(
@@ -212,8 +214,9 @@ def _row(task: _Task, second: float) -> Row:
     return costs, holes
 
 
-def _cost(task: _Task, q: Vector) -> Point | Failure:
-    if not task.refit or len(q) == 2:
+def cost_at(task: MapTask, q: Vector) -> Point | Failure:
+    """The cost at `q`, the other unknowns held, or found anew."""
+    if not task.refit or len(q) == len(task.places):
         return task.objective.at(q)
     held = np.zeros(len(q), bool)
     held[list(task.places)] = True

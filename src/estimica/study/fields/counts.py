@@ -62,5 +62,7 @@ COMBINATIONS = SAMPLES
 NAME = 4_096
 #: points of a map along each tuner: with 1,000 a million costs are computed and drawn
 MAP_POINTS = 1_000
+#: points of a cost curve: more than a screen can show
+CURVE_POINTS = 10_000
 #: times of a simulation or signal on the command line; all are held, written and drawn
 SIMULATED = 1_000_000

@@ -75,7 +75,7 @@ COMMANDS: Mapping[str, Allowed] = {
             "at-start": FLAG,
             "differences": FLAG,
         },
-        (2, 2),
+        (1, 2),
     ),
     "optimise": Allowed(
         _SHARED

@@ -199,6 +199,11 @@ class ManualTuning:
             icon="grid_on",
             on_click=lambda: self._draw_map(str(first.value), str(second.value)),
         ).props("outline no-caps color=primary")
+        ui.button(
+            "Draw the curve of the first",
+            icon="show_chart",
+            on_click=lambda: run(self.workbench, self.desk, "map", [str(first.value)]),
+        ).props("outline no-caps color=primary")
 
     async def _draw_map(self, first: str, second: str) -> None:
         if first == second:

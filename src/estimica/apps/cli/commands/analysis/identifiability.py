@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from estimica.apps.cli import arguments
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
@@ -38,6 +39,13 @@ def identifiability(
         Path | None,
         typer.Option(help="Another study of these tuners: does what is left open matter there?"),
     ] = None,
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The noise of an output: NAME=FILE[:COLUMN], a record with zero input, or "
+            "NAME=NUMBER, its standard deviation; may be repeated."
+        ),
+    ] = None,
     workers: Workers = None,
     store: StorePath = None,
     no_store: NoStore = False,
@@ -54,15 +62,18 @@ def identifiability(
         require_outputs(page=report)
         checked = session.checked_study()
         other = session.checked_study(second) if second else None
+        levels = arguments.noise(noise, checked) if noise else None
         settings = {
             "seed": seed,
             "structural": structural,
             "second": str(second) if second else None,
+            "noise": noise,
         }
         with session.run(checked, settings) as run, run.progress() as line:
             estimate = run.fit(checked, workers)
             line.tell("looking at what the data determine", 0.5)
-            result = run.finish(judge(estimate, structural=structural, seed=seed, second=other))
+            judged = judge(estimate, quiet=levels, structural=structural, seed=seed, second=other)
+            result = run.finish(judged)
     session.deliver(result, lambda: [_text(result)], (report, result.report))
 
 

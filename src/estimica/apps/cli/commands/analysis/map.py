@@ -1,8 +1,9 @@
-"""`estimica map`: the criterion over two tuners, its valleys and holes."""
+"""`estimica map`: the criterion over one or two tuners, its valleys and holes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -21,17 +22,28 @@ from estimica.apps.cli.session import Session
 from estimica.base.errors import FitError
 from estimica.base.result import Progress
 from estimica.base.view import text
-from estimica.study.fields.counts import MAP_POINTS
+from estimica.study.fields.counts import CURVE_POINTS
 
 if TYPE_CHECKING:
+    from estimica.infer.cost_curve.result import CostCurve
+    from estimica.infer.criterion_map.hessian import Kind
     from estimica.infer.criterion_map.result import CriterionMap
 
 
 def map_(
     study: StudyPath,
     first: Annotated[str, typer.Argument(metavar="A", help="The tuner to the right.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The tuner upwards.")],
-    points: Annotated[int, typer.Option(max=MAP_POINTS, help="Points along each tuner.")] = 31,
+    second: Annotated[
+        str | None,
+        typer.Argument(metavar="[B]", help="The tuner upwards; without it a curve over A."),
+    ] = None,
+    points: Annotated[
+        int | None,
+        typer.Option(
+            max=CURVE_POINTS,
+            help="Points along each tuner: 31 of a map, 101 of a curve unless told.",
+        ),
+    ] = None,
     range_: Annotated[
         list[str] | None,
         typer.Option("--range", help="Ends of the map: NAME=LOW:HIGH; may be repeated."),
@@ -53,41 +65,65 @@ def map_(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the cost over two tuners; valleys show what the data do not tell apart."""
+    """Compute the cost over one or two tuners; valleys show what the data do not tell apart."""
     session = Session("map", study, store, no_store=no_store, quiet=quiet, as_json=as_json)
     with session.reported():
+        from estimica.infer.cost_curve.run import cost_curve
         from estimica.infer.criterion_map.run import criterion_map
 
         require_outputs(page=report)
         ranges = dict(map(_range, range_ or []))
         checked = session.checked_study()
         settings = {
-            "tuners": [first, second],
+            "tuners": [first] if second is None else [first, second],
             "points": points,
             "refit": refit,
             "at_start": at_start,
             "differences": differences,
         }
         with session.run(checked, settings) as run, run.progress() as line:
-            tell = line.counting("rows")
-            result = criterion_map(
-                checked,
-                first,
-                second,
-                points=points,
-                ranges=ranges,
-                refit=refit,
-                at_start=at_start,
-                hessian="differences" if differences else "gauss-newton",
-                workers=workers,
-                executor=executor,
-                progress=lambda done, count: tell(Progress(done, count)),
-            )
+            tell = line.counting("points" if second is None else "rows")
+            shared: _Shared = {
+                "refit": refit,
+                "at_start": at_start,
+                "hessian": "differences" if differences else "gauss-newton",
+                "workers": workers,
+                "executor": executor,
+                "progress": lambda done, count: tell(Progress(done, count)),
+            }
+            result: CriterionMap | CostCurve
+            if second is None:
+                ends = _only(ranges, first)
+                result = cost_curve(checked, first, points=points or 101, range=ends, **shared)
+            else:
+                count = points or 31
+                result = criterion_map(
+                    checked, first, second, points=count, ranges=ranges, **shared
+                )
             result = run.finish(result)
     session.deliver(result, lambda: [_text(result)], (report, result.report))
 
 
-def _text(result: CriterionMap) -> str:
+class _Shared(TypedDict):
+    """What a map and a curve take alike."""
+
+    refit: bool
+    at_start: bool
+    hessian: Kind
+    workers: int | None
+    executor: str
+    progress: Callable[[int, int], None]
+
+
+def _only(ranges: Mapping[str, tuple[float, float]], name: str) -> tuple[float, float] | None:
+    """The range of the one tuner of a curve."""
+    for other in ranges:
+        if other != name:
+            raise FitError("F083", f"ranges: '{other}' is not on the curve, which is over '{name}'")
+    return ranges.get(name)
+
+
+def _text(result: CriterionMap | CostCurve) -> str:
     words = f"{text(result.table())}\n{result.text}"
     if result.holes:
         words += f"\n{len(result.holes)} of {result.cost.size} points failed and are holes"

@@ -1,0 +1,1 @@
+"""The cost over one tuner."""

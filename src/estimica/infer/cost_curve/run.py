@@ -1,0 +1,116 @@
+"""cost_curve: the cost over one tuner, point by point, and its curvature at the centre."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from estimica.base.arrays import Vector
+from estimica.base.errors import FitError
+from estimica.estimate.criteria.scoring import Scales
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import scored
+from estimica.estimate.objective.predictor import Failure
+from estimica.estimate.setup import prepare
+from estimica.execute.outcome import ItemOutcome
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import executor as executor_of
+from estimica.infer.cost_curve.result import CostCurve, FailedCurvePoint
+from estimica.infer.criterion_map.hessian import Kind, curvature
+from estimica.infer.criterion_map.run import MapTask, cost_at, grid_of, map_centre, place_of
+from estimica.study.fields.counts import CURVE_POINTS
+from estimica.study.study import Study
+
+
+def cost_curve(
+    study: Study | Fit,
+    tuner: str,
+    *,
+    points: int = 101,
+    range: tuple[float, float] | None = None,
+    refit: bool = False,
+    at_start: bool = False,
+    hessian: Kind = "gauss-newton",
+    workers: int | None = 1,
+    executor: str = "local",
+    progress: Callable[[int, int], None] | None = None,
+) -> CostCurve:
+    """The cost over one tuner around its estimate, P(τ); a study is fitted first.
+
+    `range` gives the ends of the curve. The other unknowns keep their values, or are found anew at
+    every point with `refit`. With `at_start` the curve is around the start values. The curvature
+    at the centre is Gauss and Newton's, or by differences of the exact gradient ("differences").
+    `progress` is told how many of how many points are done.
+    """
+    setup, values, scales = map_centre(study, at_start)
+    objective = scored(setup.calibration(), scales)
+    place = place_of(objective.unknowns, tuner)
+    if not 3 <= points <= CURVE_POINTS:
+        raise FitError("F089", f"points {points}: a curve has 3 to {CURVE_POINTS} of them")
+    unknown = objective.unknowns.items[place]
+    ranges = None if range is None else {tuner: range}
+    x = grid_of(unknown, float(values[place]), ranges, points)
+    start = objective.unknowns.coordinates(values)
+    task = MapTask(setup, objective, start, (place,), x, refit)
+    outcomes = _points(task, executor, workers, progress)
+    cost, H, kind = curvature(setup, scales, start, (place,), hessian, refit)
+    return CostCurve(
+        study=setup.study.name,
+        name=tuner,
+        unit=unknown.unit,
+        x=x,
+        cost=np.array([c for c, _ in outcomes]),
+        holes=tuple(
+            FailedCurvePoint(float(v), why) for v, (_, why) in zip(x, outcomes, strict=True) if why
+        ),
+        centre=float(values[place]),
+        centre_is="start" if at_start else "estimate",
+        centre_cost=cost,
+        log=unknown.log and float(x[0]) > 0,
+        refitted=refit,
+        curvature=float(H[0, 0]),
+        kind=kind,
+        origin=setup.study,
+    )
+
+
+Outcome = tuple[float, str]  # a cost, or why there is none
+
+
+def _points(
+    task: MapTask, name: str, workers: int | None, progress: Callable[[int, int], None] | None
+) -> list[Outcome]:
+    """The cost at each value; each begins at the centre, so that it does not matter who does it."""
+    scales = task.objective.criterion.scales
+    build = partial(_task, task.setup.study, scales, task.start, task.places, task.x, task.refit)
+    count = itertools.count(1)
+
+    def tell(index: int, outcome: ItemOutcome[Outcome]) -> None:
+        if progress:
+            progress(next(count), len(task.x))
+
+    context = Context(build=build, built=task)
+    with executor_of(name, workers) as many:
+        outcomes = many.map(_point, [float(v) for v in task.x], context=context, on_done=tell)
+    return [o.result() for o in outcomes]
+
+
+def _task(
+    study: Study, scales: Scales, start: Vector, places: tuple[int, ...], x: Vector, refit: bool
+) -> MapTask:
+    setup = prepare(study)
+    return MapTask(setup, scored(setup.calibration(), scales), start, places, x, refit)
+
+
+def _point(task: MapTask, value: float) -> Outcome:
+    unknowns = task.objective.unknowns
+    values = unknowns.values(task.start)
+    values[list(task.places)] = value
+    point = cost_at(task, unknowns.coordinates(values))
+    if isinstance(point, Failure):
+        return math.nan, f"case '{point.case}': {point.message}"
+    return point.cost, ""
