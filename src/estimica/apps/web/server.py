@@ -46,7 +46,7 @@ def build(settings: Settings) -> Workbench:
     from estimica.apps.web.downloads import routes as downloads
     from estimica.apps.web.guard import RequestGuard
     from estimica.apps.web.live.feed import routes as streams
-    from estimica.apps.web.pages import compare, new, run, start, study
+    from estimica.apps.web.pages import compare, guess, new, run, start, study
 
     guard_pages()
     workbench = Workbench.of(settings)
@@ -55,7 +55,7 @@ def build(settings: Settings) -> Workbench:
     app.add_static_file(local_file=library, url_path="/assets/plotly.min.js")
     app.add_static_files("/assets", STATIC)
     app.routes.extend([*streams(workbench.feed, workbench.folder), *downloads(workbench)])
-    for page in (start, new, study, run, compare):
+    for page in (start, new, guess, study, run, compare):
         page.register(workbench)
     workbench.feed.wanted = lambda: not Server.instance.should_exit
     app.on_shutdown(workbench.jobs.close)

@@ -148,8 +148,8 @@ class SampledResponse:
         S: Vector = np.zeros((len(values), len(c.A)))
         if self.experiment.steady and len(x):
             left = np.eye(len(x)) - c.A
-            x = np.linalg.solve(left, c.B @ u)
-            S = np.linalg.solve(left, (c.dA @ x + c.dB @ u).T).T
+            x = np.asarray(np.linalg.solve(left, c.B @ u), np.float64)
+            S = np.asarray(np.linalg.solve(left, (c.dA @ x + c.dB @ u).T).T, np.float64)
         for state, value in self.experiment.start.items():
             x[state], S[:, state] = value, 0.0
         for k, tuned in enumerate(self._started):

@@ -264,7 +264,7 @@ def spectrum_lines(model: Model, data: Data, spectrum: Spectrum) -> Iterator[str
     if inputs:
         point = ", ".join(f"{toml_key(n)} = 0.0" for n in inputs[:8])
         yield f"# inputs = {{ {point} }}   # the operating point, where the model is not linear"
-    columns = _columns(inputs, data, spectrum)
+    columns = keys_of_spectrum(inputs, data, spectrum)
     details = ", ".join(f"{key} = {toml_value(value)}" for key, value in columns.items())
     yield "[case.outputs]"
     for k, name in enumerate(_outputs(model)[:8]):
@@ -278,7 +278,7 @@ def spectrum_lines(model: Model, data: Data, spectrum: Spectrum) -> Iterator[str
 def spectrum_case(model: Model, name: str, data: Data, spectrum: Spectrum) -> Case:
     """The case that the study will have."""
     inputs = [q.name for q in model.quantities() if q.role == "input"]
-    columns = ResponseColumns(**_columns(inputs, data, spectrum))  # type: ignore[arg-type]
+    columns = ResponseColumns(**keys_of_spectrum(inputs, data, spectrum))  # type: ignore[arg-type]
     return Case(
         name,
         data,
@@ -292,7 +292,7 @@ def _outputs(model: Model) -> list[str]:
     return list(model.output_names()) or states
 
 
-def _columns(inputs: Sequence[str], data: Data, spectrum: Spectrum) -> dict[str, str]:
+def keys_of_spectrum(inputs: Sequence[str], data: Data, spectrum: Spectrum) -> dict[str, str]:
     """The keys of a response, as a study file has them."""
     keys = dict(spectrum.parts)
     if "magnitude" in keys:

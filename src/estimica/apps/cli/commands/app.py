@@ -24,6 +24,7 @@ from estimica.apps.cli.commands.design.montecarlo import montecarlo
 from estimica.apps.cli.commands.design.optimise import optimise
 from estimica.apps.cli.commands.design.sweep import sweep
 from estimica.apps.cli.commands.experiment.design_input import design_input
+from estimica.apps.cli.commands.experiment.first_guess import first_guess
 from estimica.apps.cli.commands.experiment.frequency_response import frequency_response
 from estimica.apps.cli.commands.experiment.signal import signal
 from estimica.apps.cli.commands.experiment.simulate import simulate
@@ -73,6 +74,7 @@ app.command()(with_consent(crossvalidate))
 app.command()(demo)
 app.command("design-input")(with_consent(design_input))
 app.command()(with_consent(export))
+app.command("first-guess")(first_guess)
 app.command()(with_consent(fit))
 app.command("frequency-response")(frequency_response)
 app.command()(with_consent(identifiability))

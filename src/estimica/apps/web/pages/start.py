@@ -27,6 +27,11 @@ def register(workbench: Workbench) -> None:
             with ui.row().classes("w-full items-center"):
                 ui.label("Studies").classes("est-title")
                 ui.space()
+                ui.button(
+                    "First guesses",
+                    icon="straighten",
+                    on_click=lambda: ui.navigate.to("/guess"),
+                ).props("outline no-caps color=primary")
                 ui.button("New study", icon="add", on_click=lambda: ui.navigate.to("/new")).props(
                     "unelevated no-caps"
                 )

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from estimica.apps.web.worker.guesses import columns, guess
 from estimica.base.errors import EstimicaError, WebError
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import load_toml
@@ -134,6 +135,8 @@ TASKS: Mapping[str, Callable[..., Answer]] = {
     "preview": preview,
     "match": match,
     "propose": propose,
+    "columns": columns,
+    "guess": guess,
     "by_hand": by_hand,
     "export": export,
 }

@@ -34,13 +34,20 @@ def page(guess: BodeGuess) -> Page:
     shown = (table(guess), curves(guess))
     return Page(
         "First guess from a frequency response",
-        (Section("What the data say at first sight", "", shown),),
+        (Section("What the data say at first sight", _HOW, shown),),
     )
+
+
+_HOW = (
+    "Two asymptotes, flat and falling by 20 dB a decade, meet at the corner ω₁ = 1/τ; the flat one "
+    "lies at 20·log₁₀ K. What is left of the phase once the time constant has had its share, Δφ = "
+    "ω·T, is the delay's."
+)
 
 
 def as_object(guess: BodeGuess) -> dict[str, object]:
     """As plain values."""
-    return plain_object({**guess.parameters, "notes": guess.notes})
+    return plain_object({**guess.parameters, "corner": guess.corner, "notes": guess.notes})
 
 
 def picture(guess: BodeGuess, kind: str = "", names: Sequence[str] = ()) -> Curves:

@@ -57,9 +57,17 @@ class BodeGuess(Result):
         return curves(self)
 
     @property
+    def sentence(self) -> str:
+        """In one line."""
+        return (
+            f"the Bode plot suggests: gain {self.gain:.3g}, time constant {self.tau:.3g} s, "
+            f"delay {self.delay:.2g} s"
+        )
+
+    @property
     def outcome(self) -> Outcome:
         """How it went: data that show nothing are an error."""
-        return Outcome("done", "; ".join(self.notes) or "done")
+        return Outcome("done", "; ".join((self.sentence, *self.notes)))
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() + show.html(self.curves())

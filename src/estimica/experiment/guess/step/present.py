@@ -46,13 +46,45 @@ def page(guess: FirstGuess) -> Page:
     shown = (table(guess), curves(guess))
     return Page(
         f"First guess: {guess.record.output} after a step of {guess.record.input}",
-        (Section("What the data say at first sight", "", shown),),
+        (Section("What the data say at first sight", _HOW, shown),),
     )
+
+
+_HOW = (
+    "The gain is the rise of the output over the size of the step. An exponential has risen by "
+    "63 % one time constant after its delay. The tangent touches the smooth curve where it is "
+    "steepest, meets the initial value where the answer begins, and the final value one time "
+    "constant after it touches. Believe the 63 % first: slopes suffer more from noise than levels."
+)
 
 
 def as_object(guess: FirstGuess) -> dict[str, object]:
     """As plain values."""
-    return plain_object({**guess.parameters, "notes": guess.notes})
+    two = guess.second_order
+    return plain_object(
+        {
+            **guess.parameters,
+            "tau": guess.tau,
+            "tangent": {"tau": guess.tangent.tau, "delay": guess.tangent.delay},
+            "second_order": None
+            if two is None
+            else {
+                "damping": two.damping,
+                "natural_frequency": two.natural_frequency,
+                "overshoot": two.overshoot,
+                "delay": two.delay,
+            },
+            "step": {
+                "input": guess.record.input,
+                "output": guess.record.output,
+                "at": guess.record.at,
+                "size": guess.record.size,
+            },
+            "levels": {"initial": guess.levels.initial, "final": guess.levels.final},
+            "time_unit": guess.time_unit,
+            "notes": guess.notes,
+        }
+    )
 
 
 def picture(guess: FirstGuess, kind: str = "", names: Sequence[str] = ()) -> Curves:
@@ -68,7 +100,7 @@ def curves(guess: FirstGuess) -> Curves:
     name = name_with_unit(r.output, guess.units.get(r.output, ""))
     step = np.array([begin, r.at, end])
     stepped = Curve(r.input, step, np.array([0.0, r.size, r.size]), stepped=True)
-    lines = [*_measured(guess, begin, end), *_levels(guess, begin, end)]
+    lines = [*_measured(guess, begin, end), *_levels(guess, begin, end), *_rise(guess, end)]
     lines += _first_order(guess, begin) if guess.second_order is None else _second_order(guess)
     title = guess.sentence
     panels = (Panel(f"{r.input} − before", (stepped,)), Panel(name, tuple(lines)))
@@ -94,6 +126,20 @@ def _levels(guess: FirstGuess, begin: float, end: float) -> list[Curve]:
         _dashed(f"initial value {guess.levels.initial:.4g}", both, guess.levels.initial),
         _dashed(f"final value {guess.levels.final:.4g}", both, guess.levels.final),
     ]
+
+
+def _rise(guess: FirstGuess, end: float) -> list[Curve]:
+    """The rise that makes the gain, and the delay on the initial level."""
+    r, levels, unit = guess.record, guess.levels, guess.time_unit
+    delay = guess.delay if guess.second_order is None else guess.second_order.delay
+    rise = np.array([levels.initial, levels.final])
+    name = f"gain {guess.gain:.3g} = rise {levels.rise:.3g} / step {r.size:.3g}"
+    lines = [Curve(name, np.full(2, end), rise, marked=True, colour=4)]
+    if delay > 0:
+        flat = np.full(2, levels.initial)
+        both = np.array([r.at, r.at + delay])
+        lines.append(Curve(f"delay {delay:.3g} {unit}", both, flat, marked=True, colour=6))
+    return lines
 
 
 def _first_order(guess: FirstGuess, begin: float) -> list[Curve]:
