@@ -502,3 +502,65 @@ def test_pictures_that_do_not_exist_are_told() -> None:
 def test_the_table_is_read_with_its_defaults() -> None:
     table = input_design_table({})
     assert (table.kind, table.criterion, table.signal) == ("class", "R", "square")
+
+
+# --- what least R costs ---------------------------------------------------------------------------
+
+
+def _amplitudes(criterion: str, **more: object) -> es.Result:
+    settings = {
+        "signal": "square",
+        "step": 0.1,
+        "duration": 100,
+        "fixed": {"frequency": 0.05},
+        "vary": {"amplitude": [1.0, 4.0]},
+        "criterion": criterion,
+        **more,
+    }
+    model = es.transfer_function("K/(1 + tau*s)")
+    return es.design_input(model, settings, values={"K": 1, "tau": 2})
+
+
+def test_least_r_says_when_it_costs_accuracy() -> None:
+    """Of a linear model R is the same for every amplitude; errors are not."""
+    design = _amplitudes("R", sigma=0.02)
+    assert design.best.settings == {"amplitude": 1.0}
+    small, large = (c.judgement.relative for c in design.tried)
+    np.testing.assert_allclose(small, 4 * large, rtol=1e-9)
+    note = design.notes[0]
+    assert note.startswith(
+        "Least R costs accuracy: compared with amplitude = 4 standard errors are K"
+    )
+    assert f"K {100 * small[0]:.3g} % instead of {100 * large[0]:.3g} %" in note
+    assert note.endswith("criterion A chooses the smallest errors")
+    told = design.to_dict()
+    assert told["most_exact"] == {"index": 1, "candidate": "amplitude = 4", "amplitude": 4.0}
+    page = design.page()
+    (section,) = [s for s in page.sections if s.heading == "What the choice costs"]
+    rows = section.shown[0].rows
+    assert [row[1] for row in rows] == ["amplitude = 1", "amplitude = 4"]
+
+
+def test_the_smallest_errors_cost_nothing() -> None:
+    design = _amplitudes("A", sigma=0.02)
+    assert design.best.settings == {"amplitude": 4.0}
+    assert not any("costs accuracy" in n for n in design.notes)
+    # without a noise level, errors are in per cent of the output: the amplitude does not count
+    assert not any("costs accuracy" in n for n in _amplitudes("R").notes)
+
+
+def test_a_sine_of_least_r_is_nearly_the_most_exact() -> None:
+    """R is least at q = 1/3, the mean square error at q = (√17 − 3)/4, only 1 % smaller."""
+    omega = [np.sqrt(q / (1 - q)) / 2 for q in (0.05, 0.2808, 1 / 3, 0.8)]
+    settings = {
+        "signal": "sine",
+        "step": 0.05,
+        "duration": 2000,
+        "sigma": 0.02,
+        "vary": {"frequency": [w / (2 * np.pi) for w in omega]},
+    }
+    model = es.transfer_function("K/(1 + tau*s)")
+    design = es.design_input(model, settings, values={"K": 1, "tau": 2})
+    assert design.best.settings["frequency"] == pytest.approx(omega[2] / (2 * np.pi))
+    assert design.to_dict()["most_exact"]["index"] == 1
+    assert not any("costs accuracy" in n for n in design.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from estimica.estimate.fit.result import Fit
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.executor import Executor
+from estimica.experiment.design.accuracy import accuracy_note, accuracy_section, most_exact
 from estimica.experiment.design.multisine import multisine_design
 from estimica.experiment.design.problem import design_problem, noise_of_fit, values_of_fit
 from estimica.experiment.design.result import Candidate, InputDesign
@@ -150,14 +151,25 @@ def _of_class(
     if best is None:
         return empty
     inputs = signals_of(here, best.settings)
+    asked = here.bench.names, here.table.criterion, best, candidates
+    costs = accuracy_note(*asked)
     return replace(
         empty,
         inputs=inputs,
         Y=here.bench.answer(inputs).Y,
         about=_about(here, best),
-        notes=tuple(_notes(here, best)),
-        told={"signal": here.table.signal},
+        notes=(*([costs] if costs else []), *_notes(here, best)),
+        sections=accuracy_section(*asked),
+        told={"signal": here.table.signal, "most_exact": _most_exact(candidates)},
     )
+
+
+def _most_exact(candidates: Sequence[Candidate]) -> dict[str, object] | None:
+    """The candidate with the smallest standard errors, by its number and settings."""
+    exact = most_exact(candidates)
+    if exact is None:
+        return None
+    return {"index": candidates.index(exact), "candidate": exact.label, **exact.settings}
 
 
 def _about(here: CandidateContext, best: Candidate) -> str:
