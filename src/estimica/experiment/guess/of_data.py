@@ -123,8 +123,8 @@ def _of_response(data: Data, columns: GuessColumns, spectrum: Spectrum | None) -
     if "magnitude" in keys:
         units = {"magnitude_unit": columns.magnitude_unit, "phase_unit": columns.phase_unit}
         keys |= {n: u for n, u in units.items() if u is not None}
-    response = ResponseColumns(**keys)  # type: ignore[arg-type]
-    case = Case(data.source, data, outputs={"y": response}, **axis)  # type: ignore[arg-type]
+    response = ResponseColumns(**keys)
+    case = Case(data.source, data, outputs={"y": response}, **axis)
     record, problems = examine_response(case, ["u"])
     raise_all([p for p in problems if not p.warning])
     assert record is not None
