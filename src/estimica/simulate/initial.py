@@ -21,6 +21,7 @@ from estimica.compiled.equations import Equations, translate
 from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
+from estimica.simulate.ranges import beyond, moved_inside, outside_notes
 from estimica.simulate.roots import newton
 from estimica.simulate.roots.jacobian import Jacobian, dense, jacobian_of
 from estimica.simulate.roots.ordered import Part, parts_of, solve_in_order
@@ -45,6 +46,7 @@ class InitialPoint:
     S: Vector
     z: Vector
     d: Vector
+    notes: tuple[str, ...] = ()  # of unknowns outside of min and max
 
 
 class Initialiser:
@@ -310,7 +312,8 @@ class Initialiser:
             return InitialPoint(values, P, x, S, z, d)
         if not self.implicit:
             z, modes = self._consistent_z(values, time, u, d, x, z, P)
-            return InitialPoint(values, P, x, S, z, self._before_the_event(modes, d))
+            notes = outside_notes(self._search.unknowns, z)
+            return InitialPoint(values, P, x, S, z, self._before_the_event(modes, d), notes)
         d_pre = d.copy()
         U = guessed = np.concatenate([x[self.open], values[self.free], z])
         for _ in range(MODE_ROUNDS):
@@ -322,7 +325,8 @@ class Initialiser:
             if np.array_equal(new, d):
                 break
             d = new
-        return replace(found, d=self._before_the_event(d, d_pre))
+        notes = outside_notes(self._search.unknowns, U)
+        return replace(found, d=self._before_the_event(d, d_pre), notes=notes)
 
     def _with_open_values(
         self, U: Vector, guess: Vector, given: Given
@@ -424,12 +428,33 @@ class Initialiser:
     # -- Newton ----------------------------------------------------------------------------------
 
     def _solve(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> Vector:
+        """A root that keeps to min and max of the unknowns; where none is found, one outside."""
+        given = (values, time, u, d)
+        solution = self._nearest(U, given)
+        if not beyond(self._search.unknowns, solution).any():
+            return solution
+        inside = self._inside(U, solution, given)
+        return solution if inside is None else inside
+
+    def _inside(self, guess: Vector, solution: Vector, given: Given) -> Vector | None:
+        """A root that keeps to min and max, where Newton's method has found one that does not."""
+        unknowns = self._search.unknowns
+        for begun in (guess, solution):
+            for moved in moved_inside(unknowns, begun):
+                found = None if np.array_equal(moved, guess) else self._near(moved, given)
+                if found is not None and not beyond(unknowns, found).any():
+                    return found
+        if guess.size > SEARCHED:
+            return None
+        searched = self._searched(np.clip(guess, unknowns.low, unknowns.high), given).U
+        return searched if searched is not None and not beyond(unknowns, searched).any() else None
+
+    def _nearest(self, U: Vector, given: Given) -> Vector:
         """The root near the guess `U`; where a zero of the guess spoils it, near a one instead.
 
         Unknowns of another sign than their guess are looked at twice: Newton's method may have
         stepped over a pole. Small systems are searched at once.
         """
-        given = (values, time, u, d)
         small = U.size <= SEARCHED
         solution = self._near(U, given)
         if solution is None:

@@ -122,7 +122,8 @@ class Response:
         c = self.configuration
         start = c.initialiser.start(values, self.begin, self.pieces.values[0])
         begun = engine.RunStart(start.x, start.S, start.z, start.d)
-        return integrate(c.kernel, start.P, begun, self.pieces, times, self.options)
+        run = integrate(c.kernel, start.P, begun, self.pieces, times, self.options)
+        return replace(run, notes=start.notes) if start.notes else run
 
     def place(self, parameter: str) -> int:
         """Where a parameter that was set stands among the independent constants."""

@@ -68,6 +68,7 @@ class Run:
     sizes: tuple[int, int, int] = field(repr=False)  # nx, m, nz
     log: Vector = field(repr=False)
     termination: Termination | None = None  # where the model has ended the run by itself
+    notes: tuple[str, ...] = ()  # what to know of its start
 
     @property
     def ok(self) -> bool:

@@ -37,6 +37,7 @@ from estimica.simulate.modelica.quantities import (
 )
 from estimica.simulate.modelica.sorted_cache import cached_sort
 from estimica.simulate.modelica.steady import steady_state
+from estimica.simulate.ranges import start_notes
 from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.timed_model import experiment_times
 from estimica.simulate.trajectory import Trajectory
@@ -93,7 +94,8 @@ class ModelicaModel(LinearisedModel):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was rewritten, reduced or assumed on the way, in words."""
-        return tuple(dict.fromkeys(self.flat.notes + self.system.notes))
+        found = self.flat.notes + self.system.notes + start_notes(self.flat)
+        return tuple(dict.fromkeys(found))
 
     def output_names(self) -> tuple[str, ...]:
         """Variables declared as outputs at the top level."""
@@ -342,6 +344,7 @@ class ModelicaModel(LinearisedModel):
             descriptions={n: by_name[n].description for n in names if n in by_name},
             statistics=asdict(run.statistics),
             events=tuple(e.time for e in run.events),
+            notes=run.notes,
         )
 
     def __reduce__(self) -> tuple[object, ...]:

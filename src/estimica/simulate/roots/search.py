@@ -221,6 +221,9 @@ class _BlockSearch:
         return bool(np.isfinite(J[np.ix_(block.rows, block.columns)]).all())
 
     def _inside(self, block: _Block, U: Vector) -> bool:
+        u, columns = self.search.unknowns, list(block.columns)
+        if ((U[columns] < u.low[columns]) | (U[columns] > u.high[columns])).any():
+            return False
         if not block.limits:
             return True
         slack = np.array(self.search.slack(U, *self.given)).ravel()

@@ -133,7 +133,10 @@ def _deliver(
 ) -> None:
     delivery = Delivery(
         result=lambda: as_object("simulate", trajectory),
-        texts=lambda: filter(None, [*map(text, curves_of(trajectory)), _end_text(trajectory)]),
+        texts=lambda: filter(
+            None,
+            [*map(text, curves_of(trajectory)), *trajectory.notes, _end_text(trajectory)],
+        ),
         outputs=requested_outputs(
             (csv, trajectory.to_csv),
             (plot, lambda path: write(page(trajectory, source), path)),
@@ -153,6 +156,7 @@ def as_object(command: str, trajectory: Trajectory) -> dict[str, object]:
         "units": dict(trajectory.units),
         "events": list(trajectory.events),
         "termination": _end_object(trajectory),
+        "notes": list(trajectory.notes),
         "statistics": dict(trajectory.statistics),
     }
     if isinstance(trajectory, Sensitivities):
@@ -190,6 +194,7 @@ def page(trajectory: Trajectory, source: str) -> Page:
     ]
     wanted = f"To simulate the model {trajectory.model} of {Path(source).name} from {t[0]:g} to "
     answer = f"{len(t)} samples of each were computed."
+    answer += "".join(f" Note: {note}." for note in trajectory.notes)
     if trajectory.termination:
         answer += f" The run was {_end_text(trajectory)}."
     first = (
