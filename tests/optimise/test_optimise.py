@@ -51,6 +51,48 @@ def test_the_weighted_sum_has_its_minimum_between_those_of_its_parts() -> None:
     assert found.best.tuners == pytest.approx([0.5], abs=1e-6)  # (x - 1) + (x + 1)/3 = 0
 
 
+@pytest.mark.parametrize("method", ["sqp", "simplex"])
+def test_weights_shift_the_compromise_but_not_what_satisfies(method: str) -> None:
+    weighed = [
+        es.Criterion("a", "x", demand=2.0, weight=3.0),
+        es.Criterion("b", "1/x", demand=4.0),
+        es.Criterion("limit", "x", role="at-most", demand=5.0, weight=100.0),  # weighs nothing
+    ]
+    found = es.optimise(formula_study({"x": (2.0, 0.01, 10.0)}, weighed), method=method)
+    x = np.sqrt(1 / 6)  # 3·x/2 = 1/(4·x)
+    assert found.best.tuners == pytest.approx([x], rel=1e-3)
+    assert found.aggregate == pytest.approx(3 * x / 2, rel=1e-3)
+    assert found.alpha == pytest.approx(1 / (4 * x), rel=1e-3)  # of the demand, without weights
+    assert found.satisfied
+    assert found.to_dict()["criteria"]["design"]["a"]["weight"] == 3.0  # type: ignore[index]
+
+
+def test_weights_of_a_sum_are_factors_of_its_parts() -> None:
+    criteria = [es.Criterion("a", "(x - 1)^2"), es.Criterion("b", "(x + 1)^2", weight=3.0)]
+    found = es.optimise(formula_study({"x": 4.0}, criteria), aggregate="sum")
+    assert found.best.tuners == pytest.approx([-0.5], abs=1e-6)  # (x - 1) + 3·(x + 1) = 0
+    assert found.aggregate == pytest.approx(1.5**2 + 3 * 0.5**2, abs=1e-9)
+
+
+def test_weights_of_a_case_count_where_a_settling_time_is_bounded_smoothly(tmp_path: Path) -> None:
+    (tmp_path / "Lag.mo").write_text(
+        "model Lag parameter Real k = 1; Real x(start = 0, fixed = true); "
+        "equation der(x) = k*(1 - x); end Lag;"
+    )
+    study = es.Study(
+        es.load_model(tmp_path / "Lag.mo"),
+        [es.Tuner("k", start=1.0, min=0.1, max=10.0)],
+        [es.Case("one", stop=40.0)],
+        criteria=[
+            es.Criterion("effort", "k*(1 - x)", "maximum", weight={"one": 4.0}),
+            es.Criterion("time", "x", "settling-time", reference=1.0, band=0.05),
+        ],
+    )
+    found = es.optimise(study)
+    # effort k, time ln(20)/k: 4·k = ln(20)/k, within the 0.1 % that the search stays off the band
+    assert found.best.tuners == pytest.approx([np.sqrt(np.log(20) / 4)], rel=2e-3)
+
+
 def test_a_step_into_a_region_without_values_is_taken_back_and_told() -> None:
     criterion = es.Criterion("cost", "(x + 0.5)^2 - 0.01*log(x)")
     found = es.optimise(formula_study({"x": 3.0}, [criterion]), tolerance=1e-10)

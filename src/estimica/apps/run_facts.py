@@ -94,7 +94,7 @@ def cautions(runs: Sequence[StoredRun]) -> list[str]:
 def _demands(runs: Sequence[StoredRun]) -> dict[str, set[str]]:
     demands: dict[str, set[str]] = {}
     for run in runs:
-        for label, one in _criteria(run.result):
+        for label, one in criteria_of(run.result):
             if one.get("demand") is not None and one.get("role") != "watch":
                 demands.setdefault(label, set()).add(printed(one["demand"]))
     return demands
@@ -123,7 +123,8 @@ def _estimate(e: Mapping[str, Any]) -> str:
 # --- criteria -------------------------------------------------------------------------------------
 
 
-def _criteria(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def criteria_of(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every criterion in every case, by its label."""
     for case, own in objects(result.get("criteria")).items():
         for name, one in objects(own).items():
             yield _label(case, name, one), one
@@ -132,6 +133,11 @@ def _criteria(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
 def _label(case: str, name: str, one: Mapping[str, Any]) -> str:
     label = name if case == "design" else f"{name} in {case}"
     return name_with_unit(label, str(one.get("unit") or ""))
+
+
+def printed_criterion(one: Mapping[str, Any]) -> str:
+    """The value of a criterion with its demand, and whether that is missed."""
+    return _value(one, one.get("value"), one.get("at_least")) + _demanded(one)
 
 
 def _value(one: Mapping[str, Any], value: object, at_least: object) -> str:
@@ -156,8 +162,8 @@ def _demanded(one: Mapping[str, Any]) -> str:
 
 def _design(result: Mapping[str, Any]) -> Iterator[Fact]:
     """Criteria with their demands, the largest share of a demand, and what it cost."""
-    for label, one in _criteria(result):
-        yield label, _value(one, one.get("value"), one.get("at_least")) + _demanded(one)
+    for label, one in criteria_of(result):
+        yield label, printed_criterion(one)
     whole = objects(result).get("aggregate", {})
     least = whole.get("largest_at_least")
     yield "largest criterion/demand", _value({}, whole.get("largest"), least)
@@ -206,7 +212,7 @@ def _sweep(result: Mapping[str, Any]) -> Iterator[Fact]:
     held = result.get("satisfied")
     if isinstance(held, list):
         yield "all demands hold", f"in {sum(map(bool, held))} of {len(held)}"
-    for label, one in _criteria(result):
+    for label, one in criteria_of(result):
         known = np.array([v for v in one.get("values") or () if v is not None], float)
         parts = [f"{printed(known.min())} … {printed(known.max())}"] if len(known) else []
         if one.get("not_reached"):

@@ -143,14 +143,15 @@ def _tables(study: Study, command: str) -> Iterator[Table]:
         rows = tuple(_case(c) for c in study.active_cases)
         yield _filled(Table(columns, rows, "Cases: the experiments"))
     if study.active_criteria:
-        columns = ("criterion", "measure", "of", "wanted", "demand", "unit")
+        columns = ("criterion", "measure", "of", "wanted", "demand", "unit", "weight")
         rows = tuple(_wanted(c) for c in study.active_criteria)
         yield _filled(Table(columns, rows, "Criteria: what makes a design good"))
 
 
 def _wanted(c: Criterion) -> tuple[object, ...]:
     measure = c.function if c.kind == "function" else c.kind
-    return c.name, measure, c.of, ROLES[c.role], _demand(c.demand), c.unit
+    weight = "" if c.weight == 1.0 or c.role != "minimise" else _per_case(c.weight)
+    return c.name, measure, c.of, ROLES[c.role], _per_case(c.demand), c.unit, weight
 
 
 def _tuner(t: Tuner, known: Mapping[str, Quantity]) -> tuple[object, ...]:
@@ -213,10 +214,10 @@ def _rows(case: Case) -> int | None:
     return len(next(iter(case.data.columns.values())))
 
 
-def _demand(demand: object) -> object:
-    if isinstance(demand, Mapping):
-        return ", ".join(f"{case}: {value:g}" for case, value in demand.items())
-    return demand
+def _per_case(given: object) -> object:
+    if isinstance(given, Mapping):
+        return ", ".join(f"{case}: {value:g}" for case, value in given.items())
+    return given
 
 
 def _end(value: float) -> float | None:

@@ -236,8 +236,8 @@ def require_cases(criteria: Sequence[Criterion], cases: Sequence[str]) -> None:
     """Every case that a criterion names is there."""
     for criterion in criteria:
         named = [*criterion.cases]
-        if isinstance(criterion.demand, dict):
-            named += criterion.demand
+        for given in (criterion.demand, criterion.weight):
+            named += given if isinstance(given, dict) else ()
         for name in named:
             if name not in cases:
                 raise DesignError(

@@ -1,6 +1,6 @@
 """OptimisationProblem: what a method minimises: one number of a design, within bounds and limits.
 
-    minimise  A(w(q))   with  w = criterion/demand of those that are made small,
+    minimise  A(w(q))   with  w = weight·criterion/demand of those that are made small,
     subject to  c/d - 1 ≤ 0  and  c/d - 1 = 0  of those that are limited, and bounds of q.
 
 A is the largest w, a smooth bound of it, or their sum. A design that cannot be simulated has no
@@ -251,8 +251,9 @@ def away(unknowns: Unknowns, q: Vector) -> Flags:
 def split(point: DesignPoint) -> Evaluation:
     """The scores by what becomes of them."""
     counted = point.worst or point
-    weighted = counted.weighted
-    slopes = None if counted.slopes is None else counted.weighted_slopes
+    weights = counted.weights
+    weighted = weights * counted.weighted
+    slopes = None if counted.slopes is None else weights[:, None] * counted.weighted_slopes
 
     def part(role: Role) -> tuple[Vector, Vector | None]:
         chosen = counted.of_role(role)

@@ -51,7 +51,7 @@ Reference = Annotated[
     Annotated[VariableName, Tag(TEXT)] | Annotated[Finite, Tag(NUMBER)],
     one_of_kinds("a variable or an expression in quotes, or a number"),
 ]
-Demand = Annotated[
+PerCase = Annotated[
     Annotated[Positive, Tag(NUMBER)] | Annotated[dict[CaseName, Positive], Tag(TABLE)],
     one_of_kinds("a positive number, or a table { case = number }"),
 ]
@@ -81,7 +81,15 @@ class Criterion:
         Field(description="What it should follow: a variable, an expression or a number."),
     ] = None
     demand: Annotated[
-        Demand, Field(description="The value that satisfies; the criterion counts as value/demand.")
+        PerCase,
+        Field(description="The value that satisfies; the criterion counts as value/demand."),
+    ] = 1.0
+    weight: Annotated[
+        PerCase,
+        Field(
+            description="How much value/demand counts beside the others that are made small; what "
+            "satisfies stays the same."
+        ),
     ] = 1.0
     role: Annotated[
         Role,
@@ -134,9 +142,15 @@ class Criterion:
 
     def demand_in(self, case: str) -> float:
         """The demand in one case."""
-        if isinstance(self.demand, dict):
-            return self.demand.get(case, 1.0)
-        return self.demand
+        return _in_case(self.demand, case)
+
+    def weight_in(self, case: str) -> float:
+        """The weight in one case; only what is made small is weighed."""
+        return _in_case(self.weight, case) if self.role == "minimise" else 1.0
+
+
+def _in_case(given: float | dict[str, float], case: str) -> float:
+    return given.get(case, 1.0) if isinstance(given, dict) else given
 
 
 @with_own_errors(DesignError, "O001", display_name("indicator", "name"))

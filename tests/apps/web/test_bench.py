@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from estimica.apps.cli.commands.app import app
 from estimica.apps.web.worker import client as module
 from estimica.apps.web.worker.client import ModelWorker, ModelWorkers
-from estimica.apps.web.worker.tasks import export
+from estimica.apps.web.worker.tasks import export, indicators
 from estimica.base.errors import EstimicaError, WebError
 
 TANK = """
@@ -232,3 +232,44 @@ def test_only_a_stored_fit_can_be_exported(study: Path, tmp_path: Path) -> None:
     run = json.loads(done.stdout)["run"]
     with pytest.raises(WebError, match=r"G065: run '.*' has no fit to be written"):
         export(study, run, "curves", str(tmp_path))
+
+
+DESIGN = """
+[model]
+source = "Tank.mo"
+fix = { n = 1 }
+
+[tune]
+a = { start = 0.4, min = 0, max = 5 }
+
+[[case]]
+name = "empty it"
+inputs = { u = 0 }
+stop = 4
+
+[[criterion]]
+name = "left"
+kind = "final"
+of = "x"
+demand = 0.1
+"""
+
+
+def test_a_design_is_drawn_as_it_goes_and_written_as_modelica(study: Path) -> None:
+    study.write_text(DESIGN, encoding="utf-8")
+    drawn = indicators(study, {"a": 1.0}, {"a": 0.4})["figure"]
+    names = [trace["name"] for trace in drawn["data"]]
+    assert names == ["x, start", "x, best so far"]  # what the criterion is of
+    done = json.loads(CliRunner().invoke(app, ["optimise", str(study), "--json"]).stdout)
+    out = study.parent / "out"
+    out.mkdir()
+    assert export(study, done["run"], "tuned", str(out)) == {"files": ["TankTuned.mo"]}
+    text = (out / "TankTuned.mo").read_text(encoding="utf-8")
+    assert "extends Tank(" in text
+    assert "a = 5" in text  # the faster the better, up to its bound
+    assert "largest criterion/demand" in text
+    with pytest.raises(WebError, match="has no fit to be written"):
+        export(study, done["run"], "curves", str(out))
+    study.write_text(f"{DESIGN}# changed\n", encoding="utf-8")
+    with pytest.raises(WebError, match="optimise it again to write its design"):
+        export(study, done["run"], "tuned", str(out))

@@ -339,3 +339,58 @@ def test_the_route_answers_with_the_error_in_words(tmp_path: Path) -> None:
         await feed.stop()
 
     asyncio.run(get())
+
+
+@dataclass
+class Drawing:
+    """A bench that remembers which task it was asked, and with what."""
+
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def of(self, study: Path) -> Drawing:
+        return self
+
+    async def ask(self, task: str, /, *, key: str, **args: Any) -> dict[str, Any]:
+        self.asked.append((task, args))
+        return {"figure": {"data": [args["values"]["a"]]}}
+
+
+def scored(value: float | None, holds: bool) -> dict[str, Any]:
+    kind = {"kind": "settling-time", "role": "minimise", "unit": "s", "demand": 1.0}
+    bound = None if value is not None else 4.0
+    known = {"value": value, "at_least": bound, "holds": holds}
+    return {"case": "run", "criterion": "time", **kind, **known}
+
+
+def test_criteria_and_indicators_of_a_design_are_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_module, "POLL", 0.02)
+    writer = begun(tmp_path, "optimise")
+    note(writer, 1, 9.0, 0.4, criteria=[scored(None, False)])
+    bench = Drawing()
+
+    async def watch() -> None:
+        feed = Feed(Within(tmp_path), bench)  # type: ignore[arg-type]
+        viewer = Viewer(await feed.watch("", writer.id))
+        first = await viewer.until(lambda s: "figure" in s)
+        (row,) = first["criteria"]
+        assert (row["criterion"], row["case"], row["unit"], row["demand"]) == (
+            "time", "run", "s", 1.0,
+        )  # fmt: skip
+        assert (row["value"], row["first"], row["holds"]) == ("not settled", "not settled", False)
+        assert bench.asked[0] == ("indicators", {"values": {"a": 0.4}, "first": {"a": 0.4}})
+        note(writer, 5, 0.7, 0.6, criteria=[scored(0.7, True)])
+        now = await viewer.until(lambda s: s["criteria"][0]["holds"])
+        assert now["criteria"][0]["value"] == 0.7
+        assert now["criteria"][0]["first"] == "not settled"
+        await feed.stop()
+
+    asyncio.run(watch())
+
+
+def test_a_design_that_holds_values_of_another_run_is_not_drawn(tmp_path: Path) -> None:
+    (tmp_path / "tank.toml").write_text(STUDY, encoding="utf-8")
+    store = Store.beside(tmp_path)
+    writer = store.begin("optimise", name="tank", study=STUDY, settings={"fit": "2mabc"})
+    assert Feed(Within(tmp_path))._study(store, "", writer.id) is None

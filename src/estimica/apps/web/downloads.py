@@ -51,7 +51,7 @@ async def _answer(workbench: Workbench, path: str) -> Response:
         kind, make = MADE[file]
         content = await asyncio.to_thread(make, store, run)
         return _file(content, kind, f"{store.summary(run).name}-{file}")
-    if file in ("curves.zip", "fitted.mo"):
+    if file in ("curves.zip", "fitted.mo", "tuned.mo"):
         return await _exported(workbench, store, folder, run, file)
     raise WebError("G048", f"a run has no file '{file}'")
 
@@ -114,7 +114,7 @@ MADE: dict[str, tuple[str, Callable[[Store, str], bytes]]] = {
 async def _exported(
     workbench: Workbench, store: Store, folder: str, run: str, file: str
 ) -> Response:
-    """Curves or the fitted model: the study's own process makes them from the noted estimate."""
+    """Curves or the model that was found: the study's own process makes them from the result."""
     summary = store.summary(run)
     study = f"{folder}/{summary.name}.toml" if folder else f"{summary.name}.toml"
     workbench.folder.existing(study)

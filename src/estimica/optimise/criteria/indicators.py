@@ -19,10 +19,12 @@ from estimica.optimise.criteria.signals import SignalFormula, numbers, sampled
 from estimica.optimise.criteria.trajectory import Experiment
 from estimica.simulate.engine.options import Options
 from estimica.simulate.engine.run import Run
-from estimica.study.criterion import Indicator
+from estimica.study.criterion import Criterion, Indicator
 from estimica.study.study import Study
 
 SAMPLES = 601  # of a curve
+#: that are drawn where a study names none; chosen: a screen or two
+UNNAMED = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,20 @@ class IndicatorCurves:
         return compared([("", self)])
 
 
+def indicators_of(study: Study) -> tuple[Indicator, ...]:
+    """The indicators of a study; where it names none, what its criteria are taken of."""
+    if study.indicators:
+        return study.indicators
+    moving = [c for c in study.active_criteria if c.kind not in ("value", "function")]
+    shown = {one.show + one.cases: one for one in map(_of_criterion, moving)}
+    return tuple(shown.values())[:UNNAMED]
+
+
+def _of_criterion(criterion: Criterion) -> Indicator:
+    follows = (criterion.reference,) if isinstance(criterion.reference, str) else ()
+    return Indicator(criterion.of, (criterion.of, *follows), criterion.cases)
+
+
 class Indicators:
     """All indicators of a study in all their cases."""
 
@@ -47,10 +63,11 @@ class Indicators:
         self._drawn: list[DrawnIndicators] = []
         links, _, held = parameter_map_of(study)
         cases = list(study.active_cases) or [bare_case()]
-        for indicator in study.indicators:
+        shown = indicators_of(study)
+        for indicator in shown:
             require_indicator_cases(indicator, [c.name for c in study.cases])
         for case in cases if study.model.has_time else ():
-            own = [i for i in study.indicators if not i.cases or case.name in i.cases]
+            own = [i for i in shown if not i.cases or case.name in i.cases]
             if own:
                 experiment = experiment_of(study, case, held)
                 model = study.model_of(case)

@@ -29,6 +29,11 @@ class CriterionInCase:
         return self.criterion.demand_in(self.case)
 
     @property
+    def weight(self) -> float:
+        """What value/demand is multiplied by where it is made small."""
+        return self.criterion.weight_in(self.case)
+
+    @property
     def role(self) -> Role:
         """Whether it is made small, limited, or only watched."""
         return self.criterion.role
@@ -91,6 +96,20 @@ class Score:
         if self.place.role == "equal":
             return abs(self.weighted - 1) <= tolerance
         return self.weighted <= 1 + tolerance
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {
+            "case": self.place.case,
+            "criterion": self.place.criterion.name,
+            "value": self.value,
+            "at_least": self.at_least,
+            "demand": self.place.demand,
+            "holds": self.holds(),
+            "role": self.place.role,
+            "kind": self.place.criterion.kind,
+            "unit": self.place.criterion.unit,
+        }
 
     @property
     def cell(self) -> float | str:
@@ -183,6 +202,11 @@ class DesignPoint:
     def weighted_least(self) -> Vector:
         """The values over their demands, at least."""
         return self.least / self._demands
+
+    @property
+    def weights(self) -> Vector:
+        """What the scores over their demands are multiplied by where they are made small, (K,)."""
+        return np.array([p.weight for p in self.places], float)
 
     @property
     def _demands(self) -> Vector:

@@ -224,7 +224,9 @@ def constraint_values(terms: Evaluation, alpha: float | None) -> ConstraintValue
     point = terms.counted
     rows: list[tuple[Vector, Vector]] = []
     if alpha is not None:
-        rows += [_at_most(point, k, alpha, 1.0) for k in point.of_role("minimise")]
+        for k in point.of_role("minimise"):  # weight·value/demand is at most α
+            weight = point.places[k].weight
+            rows.append(_at_most(point, k, alpha / weight, 1.0 / weight))
     free = sum(len(r[0]) for r in rows)
     by_alpha = None if alpha is None else 0.0
     rows += [_at_most(point, k, 1.0, by_alpha) for k in point.of_role("at-most")]

@@ -331,6 +331,7 @@ def _criteria(optimised: Optimised) -> dict[str, dict[str, object]]:
             "value": after.value,
             "at_least": after.at_least,
             "demand": place.demand,
+            "weight": place.weight,
             "weighted": after.weighted,
             "holds": after.holds(),
             "before": before.value,

@@ -6,21 +6,16 @@ import csv
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from estimica.base import view as show
-from estimica.base.errors import DesignError
-from estimica.base.files.write import atomic_replacement, write_text
+from estimica.base.files.write import atomic_replacement
 from estimica.base.result import Outcome, Result
-from estimica.estimate.fit.modelica import extended, require_class_name
-from estimica.estimate.setup import parameter_map_of
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign, Score
-from estimica.simulate.modelica.model import ModelicaModel
+from estimica.optimise.optimum.modelica import write_tuned_model
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import OptimiseTable
 
@@ -144,7 +139,7 @@ class Optimised(Result):
         from estimica.optimise.problem import aggregated
 
         counted = self.best.worst or self.best
-        least = counted.weighted_least[counted.of_role("minimise")]
+        least = (counted.weights * counted.weighted_least)[counted.of_role("minimise")]
         return aggregated(least, self.settings.aggregate, self.settings.sharpness)
 
     def indicators(self) -> list[show.Curves]:
@@ -211,24 +206,7 @@ def write_designed_model(
     optimised: Optimised, path: str | PathLike[str], name: str | None = None
 ) -> Path:
     """A Modelica class that extends the model with the best tuners."""
-    model = optimised.study.bare
-    if not isinstance(model, ModelicaModel):
-        raise DesignError(
-            "O087", f"model '{model.name}' has no Modelica source that can be extended"
-        )
-    if name is not None:
-        require_class_name(name)
-    last = model.name.rpartition(".")[2]
-    chosen = name or f"Tuned{last[:1].upper()}{last[1:]}"
-    links, _, held = parameter_map_of(optimised.study)
-    values, _ = links.at(optimised.best.tuners)
-    known = {q.name for q in model.quantities()}
-    own = dict(zip(links.parameters, map(float, values), strict=True))
-    tuned = {n: v for n, v in {**own, **held}.items() if n in known}
-    comments = [
-        f"Tuned by estimica {version('estimica')} on {date.today()}: "
-        f"study '{optimised.study.name}', {_largest(optimised)}, {optimised.outcome.status}.",
-        f"Load it together with {model.name}. Values that cases set are left out.",
-    ]
-    text = extended(model, chosen, tuned, "tuned values", comments)
-    return write_text(path, text)
+    names = (u.name for u in optimised.unknowns.items)
+    values = dict(zip(names, map(float, optimised.best.tuners), strict=True))
+    note = f"{_largest(optimised)}, {optimised.outcome.status}"
+    return write_tuned_model(optimised.study, values, note, path, name)

@@ -66,7 +66,8 @@ class RoleView:
             demand = self._limits[name] * place.demand
             return CriterionInCase(replace(c, role="at-most", demand=demand), place.case)
         if name in self._small:
-            return CriterionInCase(replace(c, role="minimise", demand=place.demand), place.case)
+            small = replace(c, role="minimise", demand=place.demand, weight=1.0)
+            return CriterionInCase(small, place.case)
         free = c.role == "minimise" or name in self._traded
         return CriterionInCase(replace(c, role="watch"), place.case) if free else place
 

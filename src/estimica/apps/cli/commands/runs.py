@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from estimica.apps.cli.console import print_json, print_text, reported
+from estimica.apps.cli.delivery import (
+    Delivery,
+    deliver,
+    requested_outputs,
+    require_output_folder,
+    require_outputs,
+)
 from estimica.apps.cli.options import AsJson
 from estimica.apps.run_facts import (
     FIGURES,
@@ -22,10 +29,13 @@ from estimica.apps.run_facts import (
     unknowns,
 )
 from estimica.base.errors import StoreError
-from estimica.base.view import Table, status_line, text
+from estimica.base.view import Table, status_line, text, write, write_figures
 from estimica.execute.runs.record import RunSummary, StoredRun
 from estimica.execute.runs.store import Store
 from estimica.report.text import printed, sparkline
+
+if TYPE_CHECKING:
+    from estimica.apps.run_pictures import RunPage
 
 LISTED = 20  # unless told: a screen of a terminal
 DONE = {"status": "done", "message": ""}
@@ -111,17 +121,45 @@ def show_run(
 
 @runs_app.command("compare")
 def compare_runs(
-    context: typer.Context, runs: Runs, store: StorePath = None, as_json: AsJson = False
+    context: typer.Context,
+    runs: Runs,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write table, criteria and overlaid curves to this page, .html or .md."),
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Write the pictures into this folder.")
+    ] = None,
+    format: Annotated[str, typer.Option(help="Of the pictures: svg, png or pdf.")] = "svg",
+    store: StorePath = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the estimates of several runs side by side."""
+    """Show several runs side by side: estimates, criteria, cost, and their curves overlaid."""
     opened, as_json = _chosen(context, store, as_json)
     with reported("runs", as_json):
+        from estimica.apps.run_pictures import comparison_page, run_page
+        from estimica.report.matplotlib.files import require_format
+
+        require_outputs(page=report)
+        require_output_folder(figures)
+        if figures:
+            require_format(format)
         stored = [opened.run(run) for run in runs]
-        if as_json:
-            rows = [comparison_object(run) for run in stored]
-            print_json({"command": "runs", "outcome": DONE, "runs": rows})
-        else:
-            print_text(text(comparison(stored)))
+        pages = [run_page(opened, run) for run in stored]
+        table = comparison(stored)
+        page = comparison_page(pages, table)
+    deliver(
+        Delivery(
+            result=lambda: compared_object(pages),
+            texts=lambda: [text(table)],
+            outputs=requested_outputs(
+                (figures, lambda folder: write_figures(page, folder, format)),
+                (report, lambda path: write(page, path)),
+            ),
+        ),
+        as_json=as_json,
+        quiet=False,
+    )
 
 
 @runs_app.command("delete")
@@ -299,6 +337,19 @@ def comparison_object(run: StoredRun) -> dict[str, object]:
         "start_values": run.result.get("start_values", {}),
         **{key: _without_samples(run.result[key]) for key in SHARED if key in run.result},
         "facts": facts(run),
+    }
+
+
+def compared_object(pages: Sequence[RunPage]) -> dict[str, object]:
+    """All that is compared, as JSON; `curves` are the panels in which the runs are overlaid."""
+    from estimica.apps.run_pictures import curves_object, overlaid_curves
+
+    return {
+        "command": "runs",
+        "outcome": DONE,
+        "runs": [comparison_object(one.run) for one in pages],
+        "cautions": cautions([one.run for one in pages]),
+        "curves": curves_object(overlaid_curves(pages)),
     }
 
 

@@ -61,7 +61,7 @@ class Feed:
         key = store.path, summary.id
         if key not in self._live:
             study = None
-            if summary.status is Status.RUNNING and summary.command == "fit":
+            if summary.status is Status.RUNNING and summary.command in PICTURES:
                 study = await asyncio.to_thread(self._study, store, folder, summary.id)
             self._live.setdefault(key, LiveRun(LiveReader(store, summary.id), study, self._benches))
         return self._events(key)
@@ -91,6 +91,8 @@ class Feed:
     def _study(self, store: Store, folder: str, run: str) -> Path | None:
         """The study file of a run, where it still says what it said when the run began."""
         stored = store.run(run)
+        if stored.summary.command == "optimise" and stored.settings.get("fit"):
+            return None  # it holds further parameters at values of another run
         name = f"{stored.summary.name}.toml"
         try:
             path = self._folder.at(f"{folder}/{name}" if folder else name)
@@ -132,6 +134,8 @@ HEARTBEAT = 10.0  # s; chosen: proxies close connections that are silent for a m
 WAKE = 1.0  # s after which a stream looks whether the server still wants it
 LARGEST = 60_000  # bytes of a picture; chosen: sent every second to every viewer
 OVERTAKEN = "G063"
+#: which task draws a run of a command as it goes
+PICTURES = {"fit": "by_hand", "optimise": "indicators"}
 
 
 @dataclass(frozen=True)
@@ -240,7 +244,7 @@ class LiveRun:
 
     def _draw(self, state: dict[str, Any]) -> None:
         """Have curves drawn at the newest values, unless that is under way or was just done."""
-        if self._study is None or self._benches is None or state["command"] != "fit":
+        if self._study is None or self._benches is None or state["command"] not in PICTURES:
             return
         if self._drawing is not None and not self._drawing.done():
             return
@@ -248,15 +252,19 @@ class LiveRun:
         values = self._reader.values()
         if values is None or values == at or time.monotonic() < not_before:
             return
-        self._drawing = asyncio.ensure_future(self._picture(values))
+        task = PICTURES[state["command"]]
+        self._drawing = asyncio.ensure_future(self._picture(task, values))
 
-    async def _picture(self, values: dict[str, float]) -> None:
+    async def _picture(self, task: str, values: dict[str, float]) -> None:
         assert self._study is not None
         assert self._benches is not None
         begun = time.monotonic()
         try:
             bench = self._benches.of(self._study)
-            answer = await bench.ask("by_hand", key=f"live {self._reader.run}", values=values)
+            asked: dict[str, Any] = {"values": values}
+            if task == "indicators":
+                asked["first"] = self._reader.first_values()
+            answer = await bench.ask(task, key=f"live {self._reader.run}", **asked)
         except EstimicaError as error:
             if error.code != OVERTAKEN:
                 self._study = None  # it would fail again
@@ -267,7 +275,7 @@ class LiveRun:
         self._drawn = now + pause, values
         picture = answer["figure"]
         if picture is not None and len(json.dumps(picture)) <= LARGEST:
-            self._figure = {"figure": picture, "errn": answer["errn"]}
+            self._figure = {"figure": picture, "errn": answer.get("errn", {})}
 
 
 _NOTHING = object()

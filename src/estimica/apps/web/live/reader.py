@@ -11,6 +11,7 @@ from typing import Any
 from estimica.apps.time_left import TimeLeft
 from estimica.execute.runs.record import RunSummary, Status, StoredIteration, StoredProgress
 from estimica.execute.runs.store import Store
+from estimica.study.criterion import not_reached_text
 
 MOST = 400  # iterations that a page is given: about one for two pixels of a curve
 LARGEST = 60_000  # bytes of them; chosen: sent with every change to every viewer
@@ -25,6 +26,7 @@ class LiveReader:
     store: Store
     run: str
     _steps: list[dict[str, Any]] = field(default_factory=list)
+    _criteria: list[list[dict[str, Any]]] = field(default_factory=list)  # at first, and now
     _last: int = -1  # number of the newest iteration
     _at: float = 0.0  # when the newest news was noted
     _left: TimeLeft = field(default_factory=TimeLeft)
@@ -36,6 +38,7 @@ class LiveReader:
         summary, news, steps = self.store.news(self.run, self._last)
         for one in steps:
             self._steps.append(_step(one))
+            self._note_criteria(one)
             self._last, self._at = one.number, max(self._at, one.at)
         self._look(summary, news)
         progress = self._progress
@@ -53,7 +56,12 @@ class LiveReader:
             "eta": self._eta if running else None,
             "at": self._at or summary.started,
             "iterations": _thinned(self._steps),
+            "criteria": self._compared_criteria(),
         }
+
+    def first_values(self) -> dict[str, float]:
+        """The values that the run began with; none where it has noted nothing yet."""
+        return dict(self._steps[0]["values"]) if self._steps else {}
 
     def values(self) -> dict[str, float] | None:
         """The values of which curves tell most: the newest; of several starts the best."""
@@ -65,6 +73,25 @@ class LiveReader:
             newest = min(known, key=lambda s: s["cost"]) if known else newest
         values = newest["values"]
         return values if values and None not in values.values() else None
+
+    def _note_criteria(self, one: StoredIteration) -> None:
+        scores = one.payload.get("criteria")
+        if isinstance(scores, list) and all(isinstance(s, dict) for s in scores):
+            self._criteria = [self._criteria[0] if self._criteria else scores, scores]
+
+    def _compared_criteria(self) -> list[dict[str, Any]]:
+        """Every criterion of the best design so far, beside what it was at first."""
+        if not self._criteria:
+            return []
+        first = {(s.get("case"), s.get("criterion")): s for s in self._criteria[0]}
+        rows = []
+        for score in self._criteria[1]:
+            before = first.get((score.get("case"), score.get("criterion")), {})
+            row = {k: score.get(k) for k in ("case", "criterion", "role", "unit", "holds")}
+            row["demand"] = _number(score.get("demand"))
+            row["value"], row["first"] = _known(score), _known(before)
+            rows.append(row)
+        return rows
 
     def _look(self, summary: RunSummary, news: StoredProgress | None) -> None:
         """Take up how far the run says it is, and guess the seconds that are left."""
@@ -90,6 +117,14 @@ def _step(one: StoredIteration) -> dict[str, Any]:
     if "start" in one.payload:
         step["start"] = one.payload["start"]
     return step
+
+
+def _known(score: dict[str, Any]) -> float | str | None:
+    """The value of a criterion, or that its window ends before there is one."""
+    value = _number(score.get("value"))
+    if value is None and score.get("at_least") is not None:
+        return not_reached_text(str(score.get("kind", "")))
+    return value
 
 
 def _number(value: Any) -> float | None:

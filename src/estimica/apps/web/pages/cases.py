@@ -16,24 +16,31 @@ from estimica.apps.web.parts.suggestions import model_note, nearby, quantities, 
 from estimica.apps.web.parts.trust import trust_card
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
+from estimica.apps.web.sheets.cases import CaseValues
+from estimica.apps.web.sheets.spreadsheet import HOW, Sheet
+from estimica.apps.web.sheets.starts import FreeStarts
 from estimica.base.errors import EstimicaError, WebError
 
 
-def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
-    """The table of cases, and a way to add one."""
+async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
+    """The cases with their data, then their values as a table, and ways to add one."""
     ui.label("Cases").classes("est-title")
     ui.label(
         "Each case is one experiment: its data, which column is which variable, and what is "
         "particular about it. Tuners are found from cases to calibrate and tried on those to "
-        "validate."
+        "validate. A case of a design needs no data: only how long it runs, and its parameters."
     ).classes("est-lead")
 
     @ui.refreshable
     def table() -> None:
         cases = desk.entries(("case",))
         if not cases:
-            ui.label("No cases yet: add the first one with its data file.").classes("est-empty")
+            ui.label("No cases yet: add the first one, with its data file or without.").classes(
+                "est-empty"
+            )
             return
+        if not any(c.get("data") for c in cases):
+            return  # of a design: the table below says all
         with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
             with ui.element("thead"), ui.element("tr"):
                 for word in ("active", "case", "role", "data", "inputs", "outputs", "fixed", ""):
@@ -43,9 +50,102 @@ def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
                 for k, case in enumerate(cases):
                     _line(desk, k, case, table.refresh)
 
+    shown: list[object] = [_listed(desk)]
+
+    def renew() -> None:
+        if shown[0] != _listed(desk):
+            shown[0] = _listed(desk)
+            table.refresh()
+
     with ui.column().classes("est-card"):
         table()
         _add(desk)
+    ui.context.client.on_delete(desk.listen(renew))
+    if not await trust_card(workbench, desk):
+        await model_note(desk)
+    _values(desk, {q["name"]: q for q in await quantities(desk)})
+
+
+def _listed(desk: StudySession) -> object:
+    """What the list of cases shows."""
+    keys = ("name", "data", "inputs", "outputs", "fix")
+    return [[repr(c.get(k)) for k in keys] for c in desk.entries(("case",))]
+
+
+def _values(desk: StudySession, known: dict[str, dict[str, Any]]) -> None:
+    """Cases × values, filled like a spreadsheet."""
+    content = CaseValues(desk, known)
+    names = [n for n, q in known.items() if q["role"] in ("parameter", "constant", "state")]
+    with ui.column().classes("est-card"):
+        ui.label("Values of each case").classes("est-h2")
+        ui.label(f"Grey is what the model has. {HOW} The last row adds a case.").classes("est-soft")
+        sheet = Sheet(content)
+
+        def add_case() -> None:
+            try_or_notify(content.add_case)
+            sheet.show()
+
+        def add_column(name: str | None) -> None:
+            if name:
+                content.add_parameter(name.strip())
+                sheet.show()
+                box.value = None
+
+        with ui.row().classes("items-center gap-2"):
+            ui.button("Add a case without data", icon="add", on_click=add_case).props(
+                "flat no-caps color=primary"
+            )
+            box: Any = ui.select(
+                names,
+                with_input=True,
+                new_value_mode="add-unique",
+                label="Add a parameter as a column",
+                on_change=lambda e: add_column(e.value),
+            )
+            box.props("outlined dense options-dense").classes("w-80")
+
+
+async def show_starts(workbench: Workbench, desk: StudySession, rest: str) -> None:
+    """The free start values of all cases as one table."""
+    ui.label("Free start values").classes("est-title")
+    ui.label(
+        "Start values that are not known and are found along with the tuners, for each case its "
+        "own. They begin with the values that the model has."
+    ).classes("est-lead")
+    if not await trust_card(workbench, desk):
+        await model_note(desk)
+    content = FreeStarts(desk, {q["name"]: q for q in await quantities(desk)})
+    with ui.column().classes("est-card"):
+        if not desk.entries(("case",)):
+            ui.label("No cases yet: add the first one.").classes("est-empty")
+            return
+        ui.label(HOW).classes("est-soft")
+        sheet = Sheet(content)
+
+        def add() -> None:
+            if not states.value:
+                ui.notify("Choose the states whose start is not known.")
+                return
+            cases = range(len(content.cases())) if where.value == -1 else [where.value]
+            try_or_notify(lambda: content.add(cases, list(states.value)))
+            states.value = []
+            sheet.show()
+
+        with ui.row().classes("items-center gap-2"):
+            states: Any = ui.select(
+                content.states(),
+                value=[],
+                multiple=True,
+                with_input=True,
+                label="States with a free start",
+            )
+            states.props("outlined dense options-dense use-chips").classes("w-80")
+            options = {-1: "all cases", **dict(enumerate(content.cases()))}
+            where = ui.select(options, value=-1, label="In").props("outlined dense options-dense")
+            where.classes("w-48")
+            ui.button("Add", icon="add", on_click=add).props("flat no-caps color=primary")
+        if not content.states():
+            ui.label("The model has no states that are known here.").classes("est-soft")
 
 
 def _line(desk: StudySession, k: int, case: dict[str, Any], renew: Any) -> None:

@@ -7,6 +7,15 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.run_facts import cautions, facts, objects, outcome, unknowns
+from estimica.apps.run_pictures import (
+    CRITERIA,
+    CURVES,
+    RunPage,
+    criteria_bars,
+    overlaid_curves,
+    run_page,
+    without_curves,
+)
 from estimica.apps.web.files.recent_runs import FolderRun, runs_in, store_in, when
 from estimica.apps.web.parts.figure import Figure, figure_data
 from estimica.apps.web.parts.frame import frame, with_error_page
@@ -30,6 +39,11 @@ def register(workbench: Workbench) -> None:
             ui.label("Runs side by side").classes("est-title")
             with ui.column().classes("est-card"):
                 _table(found)
+            pages = [
+                run_page(store_in(workbench.folder, f), run, run_name(run)) for f, run in found
+            ]
+            _criteria(pages)
+            _curves(pages)
             picture = intervals([run for _, run in found])
             if picture.groups:
                 with ui.column().classes("est-card"):
@@ -40,6 +54,33 @@ def register(workbench: Workbench) -> None:
                         "Relative to the first run that has a value: 100 % is the same."
                     ).classes("est-soft")
                     Figure(figure_data(picture), label="Estimates with their intervals")
+
+
+def _criteria(pages: list[RunPage]) -> None:
+    bars = criteria_bars(pages)
+    if bars is not None:
+        with ui.column().classes("est-card"):
+            ui.label("Criteria over their demands").classes("est-h2")
+            ui.label(CRITERIA).classes("est-soft")
+            Figure(figure_data(bars), label="Criteria over their demands")
+
+
+def _curves(pages: list[RunPage]) -> None:
+    curves = overlaid_curves(pages)
+    if curves is None:
+        return
+    with ui.column().classes("est-card"):
+        ui.label("Curves, one over the other").classes("est-h2")
+        ui.label(CURVES).classes("est-soft")
+        missing = without_curves(pages)
+        if missing:
+            ui.label(f"Nothing was kept to be drawn of {', '.join(missing)}.").classes("est-soft")
+        Figure(figure_data(curves), label="Curves of all runs")
+
+
+def run_name(run: StoredRun) -> str:
+    """How a run is called in a legend."""
+    return f"{run.summary.command} {when(run.summary.started)}"
 
 
 def intervals(runs: list[StoredRun]) -> Bars:
@@ -54,9 +95,8 @@ def intervals(runs: list[StoredRun]) -> Bars:
         bars = []
         for run, entry in values:
             below, above = _margins(entry["value"], entry.get("ci95"), first)
-            word = f"{run.summary.command} {when(run.summary.started)}"
             at, label = 100 * entry["value"] / first, f"{entry['value']:.6g}"
-            bars.append(Bar(word, at, label, margin=above, margin_below=below))
+            bars.append(Bar(run_name(run), at, label, margin=above, margin_below=below))
         groups.append((str(name), tuple(bars)))
     return Bars(tuple(groups), "relative to the first run [%]")
 

@@ -11,12 +11,14 @@ from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from estimica.apps.web.files.folder import CODE, DATA, MODELS
+from estimica.apps.web.parts.class_tree import ClassTree
 from estimica.apps.web.parts.frame import frame, study_address, with_error_page
 from estimica.apps.web.parts.markup import accepts
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.trust import ask_first
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
+from estimica.simulate.load import is_formula_in_s_or_z
 from estimica.study.file.trust import NamedCode, code_of, not_trusted
 
 #: a click of the mouse meets the field for files itself, one of the keyboard does not
@@ -24,6 +26,26 @@ PICK = (
     "(e) => { if (e.target.type !== 'file') "
     "e.target.closest('.q-uploader').querySelector('input[type=file]').click(); }"
 )
+
+
+KINDS = {
+    "file": "File",
+    "class": "Class of a package or library",
+    "transfer": "Transfer function",
+    "formula": "Formula",
+}
+#: of models that are typed: what to write, and an example
+ABOUT = {
+    "transfer": (
+        "A formula in s or z; its input is u, its output y, every other name a parameter",
+        "K*exp(-T*s)/(1 + tau*s)",
+    ),
+    "formula": (
+        "In Modelica syntax, a line for each output. Names that the data have as columns are "
+        "inputs, the others are tuners",
+        "y = b1*(1 - exp(-b2*x))",
+    ),
+}
 
 
 def register(workbench: Workbench) -> None:
@@ -35,8 +57,9 @@ def register(workbench: Workbench) -> None:
         with frame(workbench, "New study"):
             ui.label("New study").classes("est-title")
             ui.label(
-                "Choose the model and the files of measurements. The columns are matched with the "
-                "variables by their names and units, and likely tuners are proposed."
+                "Choose the model and the files of measurements, if there are some: a design needs "
+                "none. The columns are matched with the variables by their names and units, and "
+                "likely tuners are proposed."
             ).classes("est-lead")
             Draft(workbench).show()
 
@@ -48,16 +71,21 @@ class Draft:
         self.workbench = workbench
         self.model: str | None = None
         self.class_ = ""
+        self.kind = "file"
+        self.text = ""  # of a transfer function or formula
+        self.library = ""  # the class of a library
         self.data: list[str] = []
-        self.name = ""
+        self._proposed = ""  # name of the study, as long as nobody has typed one
 
     def show(self) -> None:
         """Model, data, name, and the button."""
         with ui.element("div").classes("w-full grid gap-4 grid-cols-1 md:grid-cols-2"):
             with ui.column().classes("est-card"):
                 ui.label("1  Model").classes("est-h2")
-                self._models()
-                self._upload("Send a model", MODELS, self._got_model)
+                ui.toggle(KINDS, value=self.kind, on_change=lambda e: self._turn(e.value)).props(
+                    "no-caps unelevated toggle-color=primary"
+                )
+                self._model()
             with ui.column().classes("est-card"):
                 ui.label("2  Data").classes("est-h2")
                 self._files()
@@ -74,6 +102,39 @@ class Draft:
                     "Propose a study", icon="auto_fix_high", on_click=self._make
                 ).props("unelevated no-caps")
             self.state = ui.column().classes("gap-1 w-full")
+
+    def _turn(self, kind: str) -> None:
+        self.kind, self.text = kind, ""
+        self._model.refresh()
+
+    @ui.refreshable_method
+    def _model(self) -> None:
+        if self.kind == "file":
+            self._models()
+            self._upload("Send a model", MODELS, self._got_model)
+        elif self.kind == "class":
+            ui.label("Open packages until you see the model, and click on it.").classes("est-soft")
+            with ui.element("div").classes("w-full est-tree-box"):
+                ClassTree(self.workbench.folder, self._picked).show()
+        else:
+            hint, example = ABOUT[self.kind]
+            box = ui.textarea(
+                KINDS[self.kind],
+                placeholder=example,
+                on_change=lambda e: setattr(self, "text", (e.value or "").strip()),
+            )
+            box.props("outlined dense autogrow").classes("w-full est-mono")
+            box.props["hint"] = hint
+
+    def _picked(self, source: str, class_: str) -> None:
+        """A class of the tree: of a file of the folder, or of a library."""
+        self.model, self.library = (source, "") if class_ else (None, source)
+        self.class_ = class_
+        self._name_it((class_ or source).rpartition(".")[2].lower())
+
+    def _name_it(self, name: str) -> None:
+        if not self.name_box.value or self.name_box.value == self._proposed:
+            self.name_box.value = self._proposed = name
 
     @ui.refreshable_method
     def _models(self) -> None:
@@ -103,9 +164,9 @@ class Draft:
         box.props("use-chips")
 
     def _chose(self, name: str | None) -> None:
-        self.model = name
-        if name and not self.name_box.value:
-            self.name_box.value = name.rpartition("/")[2].rpartition(".")[0].lower()
+        self.model, self.library = name, ""
+        if name:
+            self._name_it(name.rpartition("/")[2].rpartition(".")[0].lower())
 
     def _upload(self, label: str, kinds: tuple[str, ...], got: Any, many: bool = False) -> None:
         limit = self.workbench.settings.upload_limit
@@ -157,14 +218,14 @@ class Draft:
             self._files.refresh()
 
     async def _make(self) -> None:
-        if not self.model:
+        if not (self.text if self.kind in ABOUT else self.model or self.library):
             ui.notify("Choose a model first.", type="warning")
             return
         name = (self.name_box.value or "").strip().removesuffix(".toml")
         if not name:
             ui.notify("Give the study a name.", type="warning")
             return
-        folder = self.model.rpartition("/")[0]
+        folder = (self.model or "").rpartition("/")[0] if self.kind not in ABOUT else ""
         study = f"{folder}/{name}.toml" if folder else f"{name}.toml"
         try:
             path = self.workbench.folder.at(study)
@@ -174,6 +235,8 @@ class Draft:
             return
 
         def look() -> tuple[NamedCode, ...]:
+            if self.kind == "formula":
+                return ()
             return not_trusted(code_of({"model": {"source": source}}, path.parent))
 
         page = ui.context.client
@@ -187,6 +250,16 @@ class Draft:
 
     def _source(self) -> str:
         """The model as a study names it; a Python file with its function."""
+        if self.kind in ABOUT:
+            if self.kind == "transfer" and not is_formula_in_s_or_z(self.text):
+                raise WebError(
+                    "G052",
+                    f"'{self.text}' is not a transfer function in s or z; write one, as "
+                    "K*exp(-T*s)/(1 + tau*s)",
+                )
+            return self.text
+        if self.library:
+            return self.library
         source = str(self.workbench.folder.existing(str(self.model)))
         if source.endswith(".py"):
             if not self.class_:
@@ -197,12 +270,15 @@ class Draft:
     async def _propose(self, study: str, path: Path, source: str) -> None:
         self.button.disable()
         self._say("The model is loaded and the columns are matched …", busy=True)
-        wanted = None if ".py:" in source else self.class_ or None
+        own = self.kind in ABOUT or bool(self.library) or ".py:" in source
+        wanted = None if own else self.class_ or None
         try:
             data = [str(self.workbench.folder.existing(d)) for d in self.data]
-            proposal = await self.workbench.benches.of(path).ask(
-                "propose", source=source, class_=wanted, data=data
-            )
+            bench = self.workbench.benches.of(path)
+            if self.kind == "formula":
+                proposal = await bench.ask("propose_formula", formula=source, data=data)
+            else:
+                proposal = await bench.ask("propose", source=source, class_=wanted, data=data)
             self.workbench.folder.save(study, str(proposal["text"]).encode())
             self.workbench.desks.pop(path, None)
             ui.navigate.to(study_address(study))

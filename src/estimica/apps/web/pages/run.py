@@ -140,8 +140,9 @@ def _downloads(command: str, desk: StudySession | None) -> list[tuple[str, str, 
     ]
     if command == "fit":
         files.append(("CSV", "table_view", "curves.zip"))
-        if desk is None or is_modelica(desk.value(("model", "source"))):
-            files.append(("Modelica", "code", "fitted.mo"))
+    file = {"fit": "fitted.mo", "optimise": "tuned.mo"}.get(command)
+    if file and (desk is None or is_modelica(desk.value(("model", "source")))):
+        files.append(("Modelica", "code", file))
     return files
 
 

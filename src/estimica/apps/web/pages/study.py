@@ -10,6 +10,7 @@ from nicegui import ui
 from estimica.apps.web.pages import (
     by_hand,
     cases,
+    criteria,
     model_browser,
     overview,
     study_file,
@@ -37,6 +38,7 @@ VIEWS: dict[str, View] = {
     "": overview.show,
     "model": model_browser.show,
     "hand": by_hand.show,
+    "starts": cases.show_starts,
     "runs": show_runs,
     "file": study_file.show,
 }
@@ -65,6 +67,8 @@ def _view(head: str, rest: str) -> View:
         return tuners.show_tuner if rest else tuners.show
     if head == "case":
         return cases.show_case if rest else cases.show
+    if head == "criterion" and not rest:
+        return criteria.show
     if head in ("criterion", "indicator"):
         return tables.show_of(head)
     if head in tables.TABLES:

@@ -236,6 +236,7 @@ def tree_of(desk: StudySession) -> list[tuple[str, list[Item]]]:
             for k, c in enumerate(cases[:MOST])
         ),
         *_more("case", len(cases)),
+        Item("starts", "Free starts", "flag_circle", _free_starts(cases)),
         Item("estimate", "Estimation", "calculate", place=("estimate",)),
         Item("solver", "Solver", "timeline", place=("solver",)),
     ]
@@ -272,6 +273,12 @@ def _more(at: str, count: int) -> list[Item]:
 
 def _off(entry: object) -> bool:
     return isinstance(entry, dict) and entry.get("active") is False
+
+
+def _free_starts(cases: list[dict[str, Any]]) -> str:
+    free = [c.get("free_start") for c in cases]
+    count = sum(len(f) for f in free if isinstance(f, (dict, list)))
+    return str(count) if count else ""
 
 
 def _count(desk: StudySession, table: str) -> str:

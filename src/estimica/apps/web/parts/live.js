@@ -23,6 +23,17 @@ export default {
             <td class="number" :data-value="n">{{ short(newest[n]) }}</td><td class="number est-soft">{{ short(first[n]) }}</td></tr></tbody></table>
         </div>
       </div>
+      <div v-if="criteria.length" class="est-wide" style="margin-top:12px" data-live="criteria">
+        <div class="est-soft">{{ held }}</div>
+        <table class="est"><thead><tr><th>criterion</th><th>case</th><th class="number">value now</th>
+          <th class="number">at the start</th><th class="number">demand</th><th></th></tr></thead>
+        <tbody><tr v-for="c in criteria" :key="c.case + '|' + c.criterion" :data-criterion="c.criterion" :data-case="c.case">
+          <td>{{ c.criterion }}<span class="est-soft" v-if="c.unit"> [{{ c.unit }}]</span></td><td>{{ c.case }}</td>
+          <td class="number">{{ told(c.value) }}</td><td class="number est-soft">{{ told(c.first) }}</td>
+          <td class="number">{{ c.role === 'watch' ? '' : (c.role === 'equal' ? '= ' : '≤ ') + told(c.demand) }}</td>
+          <td><span v-if="c.role !== 'watch'" :class="c.holds ? 'est-good' : 'est-bad'">{{ c.holds ? '✓ met' : '✗ missed' }}</span>
+            <span v-else class="est-soft">only watched</span></td></tr></tbody></table>
+      </div>
       <div v-if="errn.length" class="est-soft" style="margin-top:8px">{{ errn.join(" · ") }}</div>
       <div ref="curves" class="est-figure" v-show="state.figure" data-live="curves"></div>
     </template>
@@ -40,6 +51,11 @@ export default {
       for (const [name, outputs] of Object.entries((this.state && this.state.errn) || {}))
         for (const [o, v] of Object.entries(outputs)) if (v != null) out.push(`${name}, ${o}: errn ${v.toPrecision(3)} %`);
       return out;
+    },
+    criteria() { return (this.state && this.state.criteria) || []; },
+    held() {
+      const asked = this.criteria.filter((c) => c.role !== "watch");
+      return `Best design so far: ${asked.filter((c) => c.holds).length} of ${asked.length} demands are met`;
     },
     timing() {
       const going = Math.max(0, this.now - this.state.started);
@@ -69,6 +85,7 @@ export default {
       this.stream.onerror = () => { this.lost = true; };
     },
     close() { if (this.stream) this.stream.close(); this.stream = null; },
+    told(v) { return typeof v === "string" ? v : this.short(v); },
     short(v) { return v == null ? "" : Number(v.toPrecision(6)).toString(); },
     span(s) { return s < 60 ? `${s.toFixed(0)} s` : s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${(s / 3600).toFixed(1)} h`; },
     draw() {
@@ -78,8 +95,8 @@ export default {
         window.estimica.draw(this.$refs.cost, {
           data: [{ x: costs.map((s) => s.number), y: costs.map((s) => s.cost), mode: "lines+markers",
                    line: { color: "#0072B2", width: 2 }, marker: { size: 5 }, hovertemplate: "%{y:.6g}<extra></extra>" }],
-          layout: { height: 220, margin: { l: 64, r: 12, t: 24, b: 40 }, title: { text: "cost", x: 0.02, font: { size: 14 } },
-                    xaxis: { title: { text: "step" }, zeroline: false, rangemode: "tozero" },
+          layout: { height: 220, margin: { l: 64, r: 12, t: 24, b: 40 }, title: { text: this.criteria.length ? "what the search goes by" : "cost", x: 0.02, font: { size: 14 } },
+                    xaxis: { title: { text: this.criteria.length ? "design" : "step" }, zeroline: false, rangemode: "tozero" },
                     yaxis: { type: positive ? "log" : "linear", zeroline: false, automargin: true, nticks: 6, exponentformat: "power" } } });
       }
       if (this.$refs.curves && this.state && this.state.figure) {

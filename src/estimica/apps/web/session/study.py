@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,11 @@ def _tables(text: str) -> dict[str, Any] | None:
         return load_toml(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return None
+
+
+def _listed(text: str, place: Place) -> list[object]:
+    value = study_text.value_at(text, place)
+    return value if isinstance(value, list) else []
 
 
 class StudySession:
@@ -102,6 +107,19 @@ class StudySession:
             if place not in tables or study_text.value_at(text, place) not in ({}, []):
                 break
             text = study_text.without(text, place)
+        self._write(text)
+
+    def set_all(self, changes: Iterable[tuple[Place, object]]) -> None:
+        """Write several values as one edit, in this order; None takes an entry out."""
+        text = self.text
+        for place, value in changes:
+            if isinstance(value, dict) and place[-1] == len(_listed(text, place[:-1])):
+                text = study_text.appended(text, place[:-1], value)
+            else:
+                text = study_text.with_value(text, place, value)
+            outer = place[:-1]
+            if value is None and len(outer) > 2 and study_text.value_at(text, outer) == {}:
+                text = study_text.without(text, outer)
         self._write(text)
 
     def remove(self, place: Place) -> None:

@@ -24,8 +24,10 @@ LOOK = 30.0  # s between two looks for idle ones
 # s: what translates a model or simulates all cases may take minutes
 PATIENCE = {"model": 180, "check": 300, "propose": 300, "match": 180, "export": 300}
 SHORT = 60  # s, for all others
+#: tasks that are about no study yet
+WITHOUT_STUDY = ("propose", "propose_formula", "columns", "guess")
 #: asked so often that only the newest question counts
-RESTLESS = ("by_hand",)
+RESTLESS = ("by_hand", "indicators")
 
 
 class ModelWorker:
@@ -143,7 +145,7 @@ class ModelWorker:
         """Nothing outside the served folder is read, and no code that nobody has agreed to."""
         if self._root is None:
             return
-        if task not in ("propose", "columns", "guess"):  # which are about no study yet
+        if task not in WITHOUT_STUDY:
             require_safe(self.study, self._root)
         require_safe_task(task, self.study, args, self._root)
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from estimica.compiled.model.interface import Model
     from estimica.data.table import Data
     from estimica.estimate.by_hand import ByHand
+    from estimica.execute.runs.record import StoredRun
+    from estimica.optimise.criteria.indicators import Indicators
     from estimica.study.study import Study
 
 Answer = dict[str, Any]
@@ -101,6 +103,18 @@ def propose(study: Path, source: str, class_: str | None, data: list[str]) -> An
     return {"text": draft_study(source, class_, [Path(d) for d in data], study.parent, [])}
 
 
+def propose_formula(study: Path, formula: str, data: list[str]) -> Answer:
+    """The text of a new study whose model is a formula."""
+    from estimica.data.readers import read_data
+    from estimica.study.draft.columns import Table
+    from estimica.study.draft.formula import draft_formulas, read_formulas
+    from estimica.study.draft.run import relative
+
+    formulas = read_formulas(formula)
+    tables = [Table(relative(d, study.parent), read_data(Path(d))) for d in data]
+    return {"text": draft_formulas(formulas, tables)}
+
+
 def by_hand(study: Path, values: dict[str, float] | None = None) -> Answer:
     """Measured and simulated curves at any values of the tuners, errors and cost."""
     hand = _hand(study, _state(study))
@@ -109,17 +123,38 @@ def by_hand(study: Path, values: dict[str, float] | None = None) -> Answer:
     return look.to_dict() | {"figure": shown, "unknowns": [_unknown(u) for u in hand.unknowns]}
 
 
+def indicators(study: Path, values: dict[str, float], first: dict[str, float]) -> Answer:
+    """The indicators of a design beside those of the one that a search began with."""
+    import numpy as np
+
+    from estimica.optimise.criteria.indicators import comparison_figures
+
+    drawn, names = _indicators(study, _state(study))
+    designs = [
+        (word, drawn.at(np.array([at[n] for n in names])))
+        for word, at in (("start", first), ("best so far", values))
+        if all(n in at for n in names)
+    ]
+    figures = comparison_figures(designs) if designs else []
+    panels = tuple(panel for one in figures for panel in one.panels)
+    if not panels:
+        return {"figure": None}
+    count = sum(len(panel.curves) for panel in panels)
+    return {
+        "figure": _figure(thin_element(Curves(panels, "", "time"), max(FEWEST, CURVES // count)))
+    }
+
+
 def export(study: Path, run: str, what: str, out: str) -> Answer:
-    """Write the curves of a stored fit as CSV, or the fitted model as Modelica, into a folder."""
+    """Write the curves of a stored fit as CSV, or the model that was found, into a folder."""
     from estimica.execute.runs.store import Store
 
     stored = Store.beside(study).run(run)
+    if stored.summary.command == "optimise" and "tuners" in stored.result and what == "tuned":
+        return _tuned(study, stored, Path(out))
     if stored.summary.command != "fit" or "parameters" not in stored.result:
         raise WebError("G065", f"run '{run}' has no fit to be written")
-    if stored.study != read_text(study, "utf-8-sig"):
-        raise WebError(
-            "G066", f"the study has changed since run '{run}'; fit it again to write its curves"
-        )
+    _require_same(study, stored, "fit it again to write its curves")
     fit = _hand(study, _state(study)).fit(_estimates(stored.result))
     folder = Path(out)
     if what == "curves":
@@ -127,6 +162,35 @@ def export(study: Path, run: str, what: str, out: str) -> Answer:
     else:
         wrote = (fit.write_modelica(folder / f"{study.stem.capitalize()}Fitted.mo"),)
     return {"files": [path.name for path in wrote]}
+
+
+def _require_same(study: Path, stored: StoredRun, advice: str) -> None:
+    if stored.study != read_text(study, "utf-8-sig"):
+        raise WebError("G066", f"the study has changed since run '{stored.id}'; {advice}")
+
+
+def _tuned(study: Path, stored: StoredRun, folder: Path) -> Answer:
+    """The best design of a stored search as a Modelica class."""
+    from estimica.base.problems import raise_all
+    from estimica.optimise.optimum.modelica import write_tuned_model
+
+    _require_same(study, stored, "optimise it again to write its design")
+    if stored.settings.get("fit"):
+        raise WebError(
+            "G068",
+            f"run '{stored.id}' began with the values of run '{stored.settings['fit']}', which it "
+            f"held: write it with `estimica optimise {study.name} --fit "
+            f"{stored.settings['fit']} --modelica FILE.mo`",
+        )
+    examined = _examined(study, _state(study))
+    raise_all(examined.problems)
+    values = {n: float(t["value"]) for n, t in stored.result["tuners"].items()}
+    ended = stored.result.get("outcome", {}).get("status", stored.status)
+    largest = stored.result.get("aggregate", {}).get("largest")
+    share = "" if largest is None else f"largest criterion/demand {largest:.6g}, "
+    path = folder / f"{study.stem.capitalize()}Tuned.mo"
+    path = write_tuned_model(examined.study, values, f"{share}{ended}", path)
+    return {"files": [path.name]}
 
 
 TASKS: Mapping[str, Callable[..., Answer]] = {
@@ -137,7 +201,9 @@ TASKS: Mapping[str, Callable[..., Answer]] = {
     "propose": propose,
     "columns": columns,
     "guess": guess,
+    "propose_formula": propose_formula,
     "by_hand": by_hand,
+    "indicators": indicators,
     "export": export,
 }
 
@@ -210,6 +276,17 @@ def _hand(study: Path, state: tuple[object, ...]) -> ByHand:
     raise_all(examined.problems)
     asked: Study = examined.study
     return ByHand(asked, points=_points(len([o for c in asked.active_cases for o in c.outputs])))
+
+
+@lru_cache(maxsize=1)
+def _indicators(study: Path, state: tuple[object, ...]) -> tuple[Indicators, list[str]]:
+    """The indicators of a study, and the tuners that they are drawn at."""
+    from estimica.base.problems import raise_all
+    from estimica.optimise.criteria.indicators import Indicators
+
+    examined = _examined(study, state)
+    raise_all(examined.problems)
+    return Indicators(examined.study), [t.name for t in examined.study.active_tuners]
 
 
 def _points(outputs: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -30,6 +29,7 @@ from estimica.base.errors import DesignError
 from estimica.base.view import text
 
 if TYPE_CHECKING:
+    from estimica.optimise.criteria.score import DesignPoint
     from estimica.optimise.optimum.result import Optimised
     from estimica.optimise.optimum.run import DesignProgress
     from estimica.optimise.pareto.result import Front
@@ -143,14 +143,16 @@ def _search_design(
         else 2 * settings["max_iterations"] * settings["starts"]
     )
     names = [t.name for t in study.active_tuners]
-    best = math.inf
+    noted: DesignPoint | None = None
 
     def tell(p: DesignProgress) -> None:
-        nonlocal best
-        if p.cost < best:
-            best = p.cost
+        nonlocal noted
+        if p.best is not noted:  # where limits are missed, a better design may cost more
+            noted = p.best
             values = dict(zip(names, map(float, p.best.tuners), strict=True))
-            run.writer.iteration(p.evaluations, p.cost, {"values": values})
+            criteria = [score.to_dict() for score in p.best.scores]
+            note = {"values": values, "criteria": criteria}
+            run.writer.iteration(p.evaluations, p.cost, note)
         line.tell(f"{p.evaluations} designs  {p.text}", min(p.evaluations / most, 1.0))
         if page:
             page.tell(p)

@@ -1,0 +1,1 @@
+"""Parts of a study as tables that are filled like a spreadsheet."""
