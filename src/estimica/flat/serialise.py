@@ -47,6 +47,7 @@ def to_json(system: FlatSystem) -> str:
         "notes": list(system.notes),
         "source": system.source,
         "of_function": system.of_function,
+        "modification": system.modification,
     }
     content["nodes"] = writer.nodes.rows
     content["origins"] = writer.origins
@@ -71,6 +72,7 @@ def from_json(text: str) -> FlatSystem:
         notes=tuple(content["notes"]),
         source=content["source"],
         of_function=content.get("of_function", False),
+        modification=content.get("modification", ""),
     )
 
 

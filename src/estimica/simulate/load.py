@@ -32,6 +32,8 @@ Kind = Literal["function", "code", "fmu", "transfer function", "modelica"]
 
 _IN_S_OR_Z = re.compile(r"\b[sz]\b")
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
+#: a class of a library with a modification, as in `Valves.Linear(redeclare package Medium = …)`
+_MODIFIED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\s*\(.*\)\s*\Z", re.DOTALL)
 
 
 @overload
@@ -133,6 +135,7 @@ class ModelSource:
     communication_step: float | None = None
     sample_time: float | None = None  # of a transfer function in z
     code: TrustedCode | None = None  # of a Python function, where it was examined before
+    leave_out: Sequence[str] = ()  # equations of a Modelica class that do not hold
 
     @property
     def path(self) -> Path:
@@ -156,7 +159,8 @@ class ModelSource:
         if self.folder is None:
             return self.source
         is_file = os.path.exists(self.path) or self.path.suffix in (".mo", ".bmo")
-        return self.source if not is_file and _CLASS.match(self.source) else self.path
+        is_class = _CLASS.match(self.source) or _MODIFIED.match(self.source)
+        return self.source if not is_file and is_class else self.path
 
 
 def load_source(
@@ -220,6 +224,7 @@ def _component(
         fix=fix,
         libraries=libraries,
         inputs=inputs,
+        leave_out=named.leave_out,
         frontend=named.frontend,
     )
 
@@ -227,4 +232,6 @@ def _component(
 def is_formula_in_s_or_z(source: str) -> bool:
     """Whether a model's source is a formula in s or z rather than the name of a file or class."""
     formula = bool(_IN_S_OR_Z.search(source)) and any(c in source for c in "(*+^")
+    if _MODIFIED.match(source):
+        return False
     return formula and not source.endswith((".mo", ".fmu", ".bmo")) and not means_code(source)

@@ -59,26 +59,27 @@ def _flattened(
     name = cls.name
     is_function = cls.is_a("function", "operator function")
     definition = cls.definition
+    if request.modification:
+        cls = _modified(cls, request.modification, "modification of the class", world)
     if is_function:
         cls = function_as_model(cls, inputs)
     if fix:
-        changes = written(parse_modification(modification(fix, plain), "fix"), world.root)
-        cls = Class(
-            cls.definition,
-            cls.outer,
-            merged(changes, cls.modifiers),
-            world,
-            None,
-            cls.extended,
-        )
+        cls = _modified(cls, modification(fix, plain), "fix", world)
     system = without_vanishing_rates(flattened(world, cls))
     system = dataclasses.replace(
         system,
         name=name,
         experiment=experiment_of(definition),
         source=request.label or "text",
+        modification=request.modification,
     )
-    return of_function(system) if is_function else system
+    return of_function(system, inputs) if is_function else system
+
+
+def _modified(cls: Class, text: str, where: str, world: World) -> Class:
+    changes = written(parse_modification(text, where), world.root)
+    modifiers = merged(changes, cls.modifiers)
+    return Class(cls.definition, cls.outer, modifiers, world, None, cls.extended)
 
 
 def _class_of(world: World, request: Request) -> Class:
@@ -116,12 +117,24 @@ def _hint(unread: Mapping[str, str], name: str) -> str:
     )
 
 
-def of_function(system: FlatSystem) -> FlatSystem:
-    """The model of a function; what it is not given is not a number until it is tuned."""
-    variables = tuple(
-        dataclasses.replace(v, binding=ex.const(float("nan")))
-        if v.variability is Variability.PARAMETER and v.binding is None
-        else v
-        for v in system.variables
-    )
-    return dataclasses.replace(system, of_function=True, variables=variables)
+def of_function(system: FlatSystem, inputs: Sequence[str] = ()) -> FlatSystem:
+    """The model of a function; what it is not given is not a number until it is tuned.
+
+    Fields of records and elements of arrays that are named among `inputs` vary, the others do not.
+    """
+    fields = {n for n in inputs if "." in n or "[" in n}
+    for name in sorted(fields - set(system.by_name)):
+        first = name.partition(".")[0].partition("[")[0]
+        known = [n for n in system.by_name if n.partition(".")[0].partition("[")[0] == first]
+        hint = did_you_mean(name, known) or f" (there are {', '.join(known)})"
+        raise SourceError("S051", f"function '{system.name}' has no input '{name}'{hint}")
+    variables = []
+    for v in system.variables:
+        if v.name in fields:
+            v = dataclasses.replace(
+                v, variability=Variability.CONTINUOUS, causality="input", binding=None, fixed=False
+            )
+        elif v.variability is Variability.PARAMETER and v.binding is None:
+            v = dataclasses.replace(v, binding=ex.const(float("nan")))
+        variables.append(v)
+    return dataclasses.replace(system, of_function=True, variables=tuple(variables))

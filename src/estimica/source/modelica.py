@@ -41,6 +41,7 @@ def _key(request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str])
     return key_of(
         request.class_name,
         request.label,
+        request.modification,
         sorted((k, type(v).__name__, v) for k, v in fix.items()),
         list(inputs),
         request.state(),

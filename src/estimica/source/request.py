@@ -26,6 +26,7 @@ from estimica.source.syntax.file import parse_file
 
 _FILES = (".mo", ".bmo")
 _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+_MODIFIED = re.compile(r"\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*(\(.*\))\s*\Z", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _HEAD_OF_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\.")
 #: the words that begin a class
@@ -62,6 +63,7 @@ class Request:
     extra: tuple[Path, ...]  # more places of libraries
     #: files beside the model that cannot be read, by the class they may hold: what is wrong
     unread: tuple[tuple[str, str], ...] = ()
+    modification: str = ""  # of the class, in parentheses; its names are those of the top level
 
     def folder_of(self, name: str) -> Path | None:
         """Where the top-level package `name` lies."""
@@ -79,6 +81,7 @@ class Request:
         for package in self.packages:
             names |= package.uses()
         names.add(self.class_name.partition(".")[0])
+        names |= set(_HEAD_OF_NAME.findall(self.modification))
         own = self._own_names()
         return [x for x in needed_libraries(names, self.extra) if x.name not in own]
 
@@ -126,7 +129,16 @@ def parsed(path: Path) -> tree.File:
 
 
 def read_request(source: str | Path, class_name: str | None, extra: Sequence[Path]) -> Request:
-    """Find out what `source` is: a text, a file, a package's folder, or a class of a library."""
+    """Find out what `source` is: a text, a file, a package's folder, or a class of a library.
+
+    The name of a class may have a modification, as in `Valve(redeclare package Medium = …)`.
+    """
+    if class_name is not None and (modified := split_modification(class_name)):
+        return replace(read_request(source, modified[0], extra), modification=modified[1])
+    if isinstance(source, str) and class_name is None:
+        modified = split_modification(source)
+        if modified is not None and "." in modified[0] and not os.path.exists(source):
+            return replace(read_request(modified[0], None, extra), modification=modified[1])
     if isinstance(source, str) and is_text(source):
         return _of_text(parse_file(tree.Source(source)), "", class_name, extra)
     path = Path(source)
@@ -140,6 +152,12 @@ def read_request(source: str | Path, class_name: str | None, extra: Sequence[Pat
     if "(" in str(source):
         hint = "; a transfer function is written in s, as in 'K/(1 + tau*s)'"
     raise SourceError("S001", f"no such file: {source}{hint}")
+
+
+def split_modification(name: str) -> tuple[str, str] | None:
+    """A class's name and its modification; None where it has none."""
+    found = _MODIFIED.match(name)
+    return (found[1], found[2]) if found else None
 
 
 def is_text(source: str) -> bool:

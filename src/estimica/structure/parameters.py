@@ -29,13 +29,17 @@ class Parameters:
     notes: tuple[str, ...] = ()
 
 
+#: the value of a parameter that has none: whoever simulates the model must give it, or is told
+NOT_GIVEN = ex.const(math.nan)
+
+
 def order_parameters(flat: FlatSystem) -> Parameters:
     """Sort the bindings; a cycle, or a binding to a variable that moves, is an error."""
     members = [v for v in flat.variables if is_parameter(v)]
     free = tuple(v.name for v in members if _is_free(v))
     bound = [v for v in members if not _is_free(v)]
     _check_given(bound)
-    bindings = {v.name: v.binding or v.start or ex.ZERO for v in bound}
+    bindings = {v.name: v.binding or v.start or NOT_GIVEN for v in bound}
     starts = {v.name: v.start for v in members if _is_free(v) and v.start is not None}
     needs = {name: _needs(name, e, flat) for name, e in (bindings | starts).items()}
     order = _topological([v.name for v in members], needs)
@@ -48,7 +52,7 @@ def order_parameters(flat: FlatSystem) -> Parameters:
     notes = tuple(
         f"parameter '{v.name}' has no value; its start value is taken"
         for v in bound
-        if v.binding is None
+        if v.binding is None and v.start is not None
     )
     return Parameters(order, bindings, free, values, numbers, notes)
 
@@ -64,7 +68,14 @@ def _is_free(v: Variable) -> bool:
 
 
 def _check_given(bound: list[Variable]) -> None:
-    missing = [f"'{v.name}'" for v in bound if v.binding is None and v.start is None]
+    """Sizes and switches need a value; a real number may still be tuned, fixed or given."""
+    missing = [
+        f"'{v.name}'"
+        for v in bound
+        if v.binding is None
+        and v.start is None
+        and not (v.kind is Kind.REAL and v.variability is Variability.PARAMETER)
+    ]
     if missing:
         which = "parameter" if len(missing) == 1 else "parameters"
         verb = "has" if len(missing) == 1 else "have"

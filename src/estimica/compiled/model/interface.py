@@ -87,6 +87,10 @@ class Model(ABC):
         """Whether it is a Modelica function: it has no time, and its studies are of points."""
         return False
 
+    def why_unknown(self, name: str) -> str:
+        """Why a variable of its class is not computed, with what to do; "" where it has none."""
+        return ""
+
     @abstractmethod
     def quantities(self) -> Sequence[Quantity]:
         """Every parameter and variable, in the order of the source."""

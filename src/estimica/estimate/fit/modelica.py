@@ -88,8 +88,7 @@ def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
     lines = [*_header(fit), *_left_out(fit), *_replacing(model, starts)]
     word = "function" if model.original.of_function else "model"
     lines.append(f'{word} {name} "{model.name} with fitted values"')
-    inner = _modification(tree, 2)
-    lines.append(f"  extends {model.name}{inner};")
+    lines.append(f"  extends {model.name}{_whole_modification(model, tree)};")
     lines += _formula_lines(fit, {n: v for n, v in values.items() if n not in own})
     records = fit.setup.of_role("calibrate")
     timed = fit.study.model.has_time and not records[0].is_frequency
@@ -97,6 +96,14 @@ def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
         lines.append(f"  {_experiment(records[0])}")
     lines.append(f"end {name};")
     return "\n".join(lines) + "\n"
+
+
+def _whole_modification(model: ModelicaModel, tree: Tree) -> str:
+    """The values, after the modification with which the class was loaded."""
+    asked, values = model.original.modification, _modification(tree, 2)
+    if not asked or not values:
+        return asked or values
+    return f"{asked[:-1].rstrip()}, {values[1:].lstrip()}"
 
 
 def extended(
@@ -124,7 +131,7 @@ def extended(
         [
             *map(_comment, comments),
             f'model {name} "{model.name} with {about}"',
-            f"  extends {model.name}{_modification(tree, 2)};",
+            f"  extends {model.name}{_whole_modification(model, tree)};",
             f"end {name};\n",
         ]
     )

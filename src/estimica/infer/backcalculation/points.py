@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
-from estimica.base.errors import CaseError, EstimicaError, InferError, StructureError
+from estimica.base.errors import CaseError, EstimicaError, InferError
 from estimica.base.problems import raise_all
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
@@ -41,6 +41,7 @@ class CasePoints:
     values: Mapping[str, Vector]
     units: Mapping[str, str]
     failed: tuple[FailedPoint, ...]
+    inputs: tuple[str, ...] = ()  # what the data drive: the case's inputs, and outputs it needs
 
 
 def points_of(
@@ -70,14 +71,15 @@ def points_of(
     failed = tuple(
         FailedPoint(case.name, float(where[k]), message) for k, message in failures.items()
     )
-    return CasePoints(case.name, where, values, units, failed)
+    return CasePoints(case.name, where, values, units, failed, tuple(signals))
 
 
-def driven(case: Case) -> Case:
-    """The case with its measured outputs as further inputs."""
+def driven(case: Case, names: Collection[str]) -> Case:
+    """The case with those of its measured outputs as further inputs."""
     outputs = {
         n: InputColumn(c.column, scale=c.scale, offset=c.offset, unit=c.unit, unwrap=c.unwrap)
         for n, c in case.columns_of_outputs.items()
+        if n in names and n not in case.inputs
     }
     return replace(case, inputs={**case.inputs, **outputs}, outputs={})
 
@@ -196,11 +198,12 @@ def model_of(study: Study, case: Case, compute: Sequence[str], leave_out: Sequen
     from estimica.simulate.modelica.operating_points import PointModel
 
     model = study.model
+    causality = BackCausality(
+        tuple(case.inputs), tuple(compute), tuple(leave_out), tuple(case.columns_of_outputs)
+    )
     if isinstance(model, ModelicaModel):
-        causality = BackCausality(tuple(case.inputs), tuple(compute), tuple(leave_out))
         return back_model(model, causality)
     if isinstance(model, PointModel):
-        causality = BackCausality(tuple(case.inputs), tuple(compute), tuple(leave_out))
         turned = back_model(model.model, causality)
         return model if turned is model.model else PointModel(turned, model.settings)
     known = {q.name: q for q in model.quantities()}
@@ -225,17 +228,13 @@ def model_of(study: Study, case: Case, compute: Sequence[str], leave_out: Sequen
 def model_and_case(
     study: Study, case: Case, compute: Sequence[str], leave_out: Sequence[str]
 ) -> tuple[Model, Case]:
-    """The model and the case that drives it; where its inputs do not suffice, its outputs too."""
+    """The model and the case that drives it; where its inputs do not suffice, outputs too."""
     if case.staging:
         raise InferError(
             "I622",
             f"case '{case.name}' begins in the steady state or has changes, which a calculation "
             "backwards cannot follow; leave them out",
         )
-    try:
-        return model_of(study, case, compute, leave_out), case
-    except StructureError:
-        if not case.outputs:
-            raise
-        wider = driven(case)
-        return model_of(study, wider, compute, leave_out), wider
+    model = model_of(study, case, compute, leave_out)
+    given = {q.name for q in model.quantities() if q.role == "input"}
+    return model, driven(case, given)

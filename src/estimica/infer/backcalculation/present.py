@@ -90,9 +90,25 @@ def page(result: BackCalculation, axes: str | None = None) -> Page:
     lead = f"{', '.join(result.compute)} at {result.n_points} {what}."
     told = Page(f"Back-calculation: {result.study}", tuple(_sections(result, axes)), lead)
     said = status_line(*outcome(result))
-    answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}.")
+    answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}. {given(result)}")
     first = (study_summary(result.origin, "backcalculate"), answer) if result.origin else (answer,)
     return with_reproduction(told, "backcalculate", result.origin, first=first, run=result.run)
+
+
+def given(result: BackCalculation) -> str:
+    """Which of the measured quantities were given, and which were not needed, in words."""
+    sentences = {}
+    cases = {c.name: c for c in result.origin.cases} if result.origin is not None else {}
+    for points_ in result.cases:
+        names = ", ".join(points_.inputs)
+        case = cases.get(points_.case)
+        measured = case.columns_of_outputs if case is not None else ()
+        left = ", ".join(n for n in measured if n not in points_.inputs)
+        words = f"Given at every point: {names}." + (f" Not needed: {left}." if left else "")
+        sentences[words] = points_.case
+    if len(sentences) == 1:
+        return next(iter(sentences))
+    return " ".join(f"{case}: {words}" for words, case in sentences.items())
 
 
 def _sections(result: BackCalculation, only: str | None) -> Iterator[Section]:
@@ -334,6 +350,7 @@ def as_object(result: BackCalculation) -> dict[str, object]:
             "outcome": {"status": status, "message": message},
             "compute": list(result.compute),
             "against": list(result.against),
+            "inputs": {c.case: list(c.inputs) for c in result.cases},
             "units": result.units,
             "points": points,
             "failed": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from estimica.base.errors import StructureError
@@ -22,11 +23,13 @@ def load_for_inputs(
     fix: Mapping[str, float | bool | int | str],
     libraries: Sequence[Path] = (),
     inputs: Mapping[str, Sequence[str]],
+    leave_out: Sequence[str] = (),
     frontend: str = "estimica",
 ) -> ModelicaModel:
     """Load a class as it is or, where it is open, with the inputs of the first case.
 
-    `inputs` are the names that each case gives, by case; `frontend` is what reads Modelica.
+    `inputs` are the names that each case gives, by case; `leave_out` are equations that do not
+    hold, `frontend` is what reads Modelica.
     """
     named = list(dict.fromkeys(n for names in inputs.values() for n in names))
     folders = list(libraries)
@@ -34,12 +37,14 @@ def load_for_inputs(
         source, class_, fix=dict(fix), libraries=folders, inputs=named, frontend=frontend
     )
     try:
-        return ModelicaModel(flat, fix)
-    except StructureError:
+        return ModelicaModel(flat, fix, Causality((), (), tuple(leave_out)))
+    except StructureError as error:
+        if error.code == "E206":  # what is left out is no equation of the class
+            raise
         for case, names in inputs.items():
             wanted = _variables(flat, names)
             if wanted:
-                return _with_inputs(flat, fix, case, names, wanted)
+                return _with_inputs(flat, fix, case, names, Causality(wanted, (), tuple(leave_out)))
         raise
 
 
@@ -75,9 +80,9 @@ def _called_like(flat: FlatSystem, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*exact, *alike]))
 
 
-def _variables(flat: FlatSystem, names: Sequence[str]) -> list[str]:
+def _variables(flat: FlatSystem, names: Sequence[str]) -> tuple[str, ...]:
     found = [flat.by_name[n] for n in names if n in flat.by_name]
-    return [v.name for v in found if not is_parameter(v) and v.causality != "input"]
+    return tuple(v.name for v in found if not is_parameter(v) and v.causality != "input")
 
 
 def _with_inputs(
@@ -85,10 +90,10 @@ def _with_inputs(
     fix: Mapping[str, float | bool | int | str],
     case: str,
     names: Sequence[str],
-    wanted: Sequence[str],
+    causality: Causality,
 ) -> ModelicaModel:
     try:
-        return ModelicaModel(flat, fix, Causality(tuple(wanted)))
+        return ModelicaModel(flat, fix, causality)
     except StructureError as error:
         varying = [v.name for v in flat.variables if not is_parameter(v)]
         unknown = [n for n in names if n not in flat.by_name]
@@ -116,7 +121,8 @@ def load_back_model(
 
 def back_model(model: ModelicaModel, causality: BackCausality) -> ModelicaModel:
     """The same class with the causality of a back-calculation."""
-    wanted = causality.of(model.original)
+    left_out = dict.fromkeys([*model.causality.leave_out, *causality.leave_out])
+    wanted = replace(causality, leave_out=tuple(left_out)).of(model.original)
     if set(wanted.inputs) <= set(model.system.inputs) and not (
         set(wanted.unknowns) - set(model.causality.unknowns)
         or set(wanted.leave_out) - set(model.causality.leave_out)

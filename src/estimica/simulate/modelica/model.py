@@ -43,6 +43,7 @@ from estimica.simulate.timed_model import experiment_times
 from estimica.simulate.trajectory import Trajectory
 from estimica.source.cache import content_key
 from estimica.structure.causality.choice import InputChoice
+from estimica.structure.causality.inflows import missing_inflows, one_of
 from estimica.structure.causality.redefinition import Causality, Names, slope_name
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
 from estimica.structure.sort import sortable_choice
@@ -85,6 +86,16 @@ class ModelicaModel(LinearisedModel):
     def of_function(self) -> bool:
         """Whether its class is a function."""
         return self.original.of_function
+
+    def why_unknown(self, name: str) -> str:
+        """What depends on an inflow that is not given."""
+        if name in self.flat.by_name or name not in self.original.by_name:
+            return ""
+        lacking = missing_inflows(self.original, self.flat)
+        return (
+            f"'{name}' depends on what flows in, which is not given: make "
+            f"{one_of(lacking)} an input too; a number will do"
+        )
 
     @property
     def experiment(self) -> SuggestedExperiment:
@@ -270,6 +281,8 @@ class ModelicaModel(LinearisedModel):
             outputs = [outputs]
         if outputs is not None:
             for n in outputs:
+                if why := self.why_unknown(n):
+                    raise ModelError("M001", f"model '{self.name}': {why}")
                 self.equations.value(n)
             return tuple(outputs)
         return tuple(dict.fromkeys(self.output_names() + self.system.states)) or self._some()

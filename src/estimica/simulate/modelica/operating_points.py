@@ -94,6 +94,10 @@ class PointModel(Model):
         told = (f"at rest only the start says how much there is of {text}" for text in kept)
         return (*self.model.notes, *told)
 
+    def why_unknown(self, name: str) -> str:
+        """What depends on an inflow that is not given."""
+        return self.model.why_unknown(name)
+
     def quantities(self) -> list[Quantity]:
         """Every parameter and variable with its metadata."""
         return self.model.quantities()

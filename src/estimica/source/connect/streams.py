@@ -1,15 +1,16 @@
 """Stream connectors: what inStream means, and the streams that leave through outer connectors.
 
 With eps for flows near zero (MLS 15.2), so that a mixing point without any flow has the mean of
-its neighbours instead of 0/0.
+its neighbours instead of 0/0. What flows into the model itself through a connector of its own is a
+variable, `inStream(port.h_outflow)`, with an equation that says: the same as flows out.
 """
 
 from __future__ import annotations
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Equation
-from estimica.source.connect.ends import End, Joint
+from estimica.flat.system import Equation, Origin
+from estimica.source.connect.ends import End, Joint, is_connector
 from estimica.source.connect.sets import ConnectionSets
 from estimica.source.instance.components import Component
 
@@ -24,6 +25,7 @@ class Streams:
     def __init__(self, sets: ConnectionSets) -> None:
         self._sets = sets
         self._members: dict[object, list[Joint]] = {}
+        self.inflows: dict[str, str] = {}  # of the model's own connectors: their streams
         for members in sets.streams.sets():
             joints = [m for m in members if isinstance(m, Joint)]
             self._members[sets.streams.find(joints[0])] = joints
@@ -32,9 +34,15 @@ class Streams:
         """inStream(end): what would flow in through a connector, seen from inside its owner."""
         joint = Joint(end, outside=False)
         if joint not in self._sets.streams:
-            return ex.name(end.name)
+            return self._from_around(end) if _belongs_to_model(end) else ex.name(end.name)
         others = [j for j in self._set_of(joint) if j != joint]
         return self._mixed(others)
+
+    def _from_around(self, end: End) -> Expression:
+        """What flows into the model, which whoever uses it as a component may give."""
+        name = inflow_name(end.name)
+        self.inflows[name] = end.name
+        return ex.name(name)
 
     def _set_of(self, joint: Joint) -> list[Joint]:
         return self._members[self._sets.streams.find(joint)]
@@ -80,6 +88,29 @@ class Streams:
                     place = origin.rewritten("", "stream")
                     equations.append(Equation(ex.name(joint.end.name), self._mixed(others), place))
         return equations
+
+    def open_equations(self) -> list[Equation]:
+        """Around a connector of the model that is not connected there is what flows out of it."""
+        return [
+            Equation(ex.name(inflow), ex.name(stream), Origin(f"{inflow} = {stream}", "", OPEN))
+            for inflow, stream in self.inflows.items()
+        ]
+
+
+#: the kind of equations that say so, in their origin
+OPEN = "unconnected stream"
+
+
+def inflow_name(stream: str) -> str:
+    """The variable of what flows in, by the stream that flows out."""
+    return f"inStream({stream})"
+
+
+def _belongs_to_model(end: End) -> bool:
+    above = end.component.parent
+    while above is not None and not above.is_root and is_connector(above):
+        above = above.parent
+    return above is not None and above.is_root
 
 
 def flow_of(stream: Component) -> End:

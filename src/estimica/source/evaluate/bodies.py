@@ -406,10 +406,16 @@ def _outputs(evaluator: Evaluator, function: Function, frame: Frame) -> Value:
     for parameter in function.outputs:
         value = frame[parameter.name]
         if _lacks(value) and not results:
+            advice = "assign it on every way through its algorithm"
+            if not function.body:
+                advice = (
+                    "it has no algorithm, as in a partial package: redeclare the package, as in "
+                    "Valve(redeclare package Medium = Modelica.Media.Water.StandardWater)"
+                )
             raise SourceError(
                 "S014",
                 f"{evaluator.place}: the function '{function.name}' ends without a value for "
-                f"its output '{parameter.name}'; assign it on every way through its algorithm",
+                f"its output '{parameter.name}'; {advice}",
             )
         results.append(value)
     if not results:

@@ -92,6 +92,7 @@ def connection_equations(
             connections.sets, [f for f in flows if f.name not in named and in_bus(f.component)]
         ),
         *connections.streams.equations(),
+        *connections.streams.open_equations(),
         *_cut_equations(connections, names, evaluator),
     ]
 

@@ -16,7 +16,8 @@ from estimica.source.syntax import tree
 def function_as_model(function: Class, inputs: Sequence[str]) -> Class:
     """The model of a function; those of its inputs not in `inputs` are parameters.
 
-    Without `inputs`, parameters are those that have a default.
+    Without `inputs`, parameters are those that have a default. Fields and elements that are named
+    alone, as `s.T`, are parameters here as the others of their record; `of_function` turns them.
     """
     arguments = [c for c in function.components() if c.causality in ("input", "output")]
     _check(function.name, arguments, inputs)
@@ -49,9 +50,8 @@ class _FunctionModel(Class):
         )
         self._resolving = False
         self._order = [a.name for a in arguments]
-        given = {i.partition(".")[0].partition("[")[0] for i in inputs}
         for argument in arguments:
-            varies = argument.name in given or (not given and argument.binding is None)
+            varies = argument.name in inputs or (not inputs and argument.binding is None)
             self._members[argument.name] = self._component(argument, varies)
 
     def again(self) -> Class:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from estimica.flat import expression as ex
@@ -151,6 +152,7 @@ def _system(
         name=world.model.class_.name,
         variables=(
             *(v for v in variables if v.name not in unused),
+            *_inflows(variables, connections.streams.inflows),
             *whens.flags,
             *_helpers(evaluator.helpers),
         ),
@@ -224,6 +226,20 @@ def _unused_of_buses(
                 candidates.discard(name)
                 used.append(name)
     return candidates
+
+
+def _inflows(variables: Sequence[Variable], inflows: Mapping[str, str]) -> list[Variable]:
+    """What flows into the model through its own connectors, like the streams that flow out."""
+    streams = {v.name: v for v in variables}
+    return [
+        replace(
+            streams[stream],
+            name=inflow,
+            fixed=False,
+            description=f"what flows in through {stream.rpartition('.')[0]}",
+        )
+        for inflow, stream in inflows.items()
+    ]
 
 
 def _helpers(helpers: dict[str, Expression]) -> list[Variable]:

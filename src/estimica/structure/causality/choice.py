@@ -9,6 +9,7 @@ from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, FlatSystem, Kind, Variability
 from estimica.structure.causality.graph import CausalityGraph, GrowingMatching
+from estimica.structure.causality.room import with_inflows
 from estimica.structure.graph.matching import decompose, match
 
 #: variables that are looked at as alternatives, and sets of inputs that are proposed; chosen: more
@@ -31,7 +32,8 @@ def choose_inputs(flat: FlatSystem, prefer: Sequence[str] = ()) -> InputChoice:
     graph = CausalityGraph.of(flat)
     connectors = tuple(dict.fromkeys(f.connector for f in graph.own_flows))
     proposals = tuple(propose(graph, prefer))
-    return InputChoice(max(graph.needed, 0), connectors, proposals)
+    needed = len(proposals[0]) if proposals else max(graph.needed, 0)
+    return InputChoice(needed, connectors, proposals)
 
 
 def propose(graph: CausalityGraph, prefer: Sequence[str] = ()) -> list[tuple[str, ...]]:
@@ -41,7 +43,8 @@ def propose(graph: CausalityGraph, prefer: Sequence[str] = ()) -> list[tuple[str
     matchings the rest is the best set. Each alternative forces one other variable into it.
     """
     if graph.needed <= 0:
-        return []
+        names = with_inflows(graph, ()) if not graph.needed else ()
+        return [names] if names else []
     order = _by_wish(graph, prefer)
     columns = [n for n, _ in order]
     equations = [*graph.equations, *(f.equation for f in graph.kept_flows)]
@@ -66,7 +69,7 @@ def propose(graph: CausalityGraph, prefer: Sequence[str] = ()) -> list[tuple[str
         tuple(sorted((columns[c] for c in s), key=lambda n: (n not in prefer, place[n])))
         for s in dict.fromkeys(sets)
     ]
-    return named[:SETS]
+    return [with_inflows(graph, names) for names in named[:SETS]]
 
 
 _UNWANTED = 6  # more than any wish that `_by_wish` gives: what is not Real or is discrete
@@ -85,6 +88,7 @@ def _by_wish(graph: CausalityGraph, prefer: Sequence[str]) -> list[tuple[str, in
     roots = [s for e in flat.equations for s in (e.lhs, e.rhs)]
     differentiated = {x.target for x in ex.walk(*roots) if x.op == "der"}
     chosen = {n: k for k, n in enumerate(prefer)}
+    streams = {s.stream for s in graph.open_streams}
 
     def wish(name: str) -> int:
         v = flat.by_name[name]
@@ -92,13 +96,13 @@ def _by_wish(graph: CausalityGraph, prefer: Sequence[str]) -> list[tuple[str, in
             return _UNWANTED + 1
         if name in chosen:
             return 0
-        if name in differentiated or v.protected:
+        if name in differentiated or v.protected or name in streams:
             return 5
         if name.rpartition(".")[0] in open_:
             return 2 if v.flow else 1
         return 3 if "." not in name else 4
 
-    pairs = [(n, wish(n)) for n in graph.unknowns]
+    pairs = [(n, wish(n)) for n in graph.unknowns if n not in graph.inflows]
     place = {n: k for k, n in enumerate(graph.unknowns)}
     # of potentials the last: what a component is measured against stands there
     sign = {1: -1}
@@ -110,7 +114,7 @@ _SHOWN = 6  # names that a message lists
 
 def singular_inputs_error(graph: CausalityGraph, inputs: Sequence[str]) -> StructureError:
     """The error for inputs that leave the equations singular: counts, culprits, what would do."""
-    columns = [n for n in graph.unknowns if n not in inputs]
+    columns = [n for n in graph.unknowns if n not in inputs and n not in graph.inflows]
     equations = [*graph.equations, *(f.equation for f in graph.kept_flows)]
     rows = graph.rows(equations, columns)
     matching = match(rows, len(columns))
@@ -136,15 +140,16 @@ def singular_inputs_error(graph: CausalityGraph, inputs: Sequence[str]) -> Struc
 
 
 def _counts(graph: CausalityGraph, inputs: Sequence[str]) -> str:
-    needed, given = max(graph.needed, 0), len(inputs)
-    listed = ", ".join(f"'{n}'" for n in inputs) or "none"
+    inflows = sum(n in graph.inflows for n in inputs)
+    needed, given = max(graph.needed + inflows, 0), len(inputs)
+    named = ", ".join(f"'{n}'" for n in inputs) or "none"
     name = f"'{graph.flat.name}'"
     if not needed:
-        return f"{name} has no room for the input {listed}"
+        return f"{name} has no room for the input {named}"
     wanted = f"{name} needs {needed} input{'s' if needed > 1 else ''}"
     if needed == given:
-        return f"{wanted}, but these do not go together: {listed}"
-    return f"{wanted}, not {given}: {listed}"
+        return f"{wanted}, but these do not go together: {named}"
+    return f"{wanted}, not {given}: {named}"
 
 
 def _stands(name: str, equations: Sequence[Equation]) -> bool:
@@ -156,13 +161,13 @@ def _stands(name: str, equations: Sequence[Equation]) -> bool:
 
 
 def _tied(over: Sequence[Equation], named: Sequence[str], others: Sequence[str]) -> str:
-    listed = _listed([str(e.origin) for e in over])
+    shown = listed([str(e.origin) for e in over])
     through = f" (which determine {_quoted(others)} too)" if others else ""
     if not named:
-        return f"too many equations: {listed}{through}"
+        return f"too many equations: {shown}{through}"
     if len(named) == 1:
-        return f"'{named[0]}' follows already from {listed}{through}"
-    return f"{_quoted(named)} are tied to each other by {listed}{through}"
+        return f"'{named[0]}' follows already from {shown}{through}"
+    return f"{_quoted(named)} are tied to each other by {shown}{through}"
 
 
 def _undetermined(under: Sequence[str], missing: int) -> str:
@@ -180,6 +185,7 @@ def _quoted(names: Sequence[str]) -> str:
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-def _listed(items: Sequence[str]) -> str:
+def listed(items: Sequence[str]) -> str:
+    """The first few of several texts."""
     first = ", ".join(items[:_SHOWN])
     return first if len(items) <= _SHOWN else f"{first} and {len(items) - _SHOWN} more"

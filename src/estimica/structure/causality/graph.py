@@ -1,7 +1,8 @@
 """Which variables of a class can be its inputs: equations, variables, and who determines whom.
 
 A variable counts as present in an equation where it or its derivative stands in it. The equations
-of unconnected flows are loose: they make room for inputs.
+of unconnected flows are loose: they make room for inputs. So are those of unconnected streams;
+what flows in through the class's own connectors may be given or not.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from estimica.structure.graph.matching import Matching
 from estimica.structure.parameters import is_parameter
 
 UNCONNECTED = "unconnected flow"
+OPEN_STREAM = "unconnected stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,15 @@ class OpenFlow:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenStream:
+    """The equation by which an open connector is surrounded by what flows out of it."""
+
+    equation: Equation
+    inflow: str
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
 class CausalityGraph:
     """The equations that hold whatever is connected, and the variables in them."""
 
@@ -39,6 +50,7 @@ class CausalityGraph:
     unknowns: tuple[str, ...]  # every variable that is not a parameter and no declared input
     equations: tuple[Equation, ...]  # firm: without those of unconnected flows
     open_flows: tuple[OpenFlow, ...]
+    open_streams: tuple[OpenStream, ...]
     assigned: tuple[str, ...]  # by when-clauses
 
     @staticmethod
@@ -50,8 +62,9 @@ class CausalityGraph:
         return CausalityGraph(
             flat,
             tuple(v.name for v in variables if v.causality != "input"),
-            tuple(e for e in flat.equations if e.origin.kind != UNCONNECTED),
+            tuple(e for e in flat.equations if e.origin.kind not in (UNCONNECTED, OPEN_STREAM)),
             tuple(_open_flow(e, components) for e in loose),
+            open_streams_of(flat),
             tuple(dict.fromkeys(name for when in flat.whens for name in when.assigned)),
         )
 
@@ -66,10 +79,18 @@ class CausalityGraph:
         return tuple(f for f in self.open_flows if not f.own)
 
     @property
+    def inflows(self) -> tuple[str, ...]:
+        """What flows in through the class's own connectors."""
+        return tuple(s.inflow for s in self.open_streams)
+
+    @property
     def needed(self) -> int:
-        """How many inputs the class needs when all of its own connectors are left open."""
+        """How many inputs the class needs when all of its own connectors are left open.
+
+        Besides what flows in, which is given where something depends on it.
+        """
         n_equations = len(self.equations) + len(self.kept_flows) + len(self.assigned)
-        return len(self.unknowns) - n_equations
+        return len(self.unknowns) - len(self.open_streams) - n_equations
 
     def rows(self, equations: Iterable[Equation], columns: Sequence[str]) -> list[list[int]]:
         """For each equation the positions of `columns` in it, then one row for each when."""
@@ -87,6 +108,17 @@ class CausalityGraph:
                 )
             )
         return rows + [[position[n]] for n in self.assigned if n in position]
+
+
+def open_streams_of(flat: FlatSystem) -> tuple[OpenStream, ...]:
+    """Streams of the class's own connectors, in the order in which these are declared."""
+    place = {v.name: k for k, v in enumerate(flat.variables)}
+    streams = [
+        OpenStream(e, e.lhs.target, e.rhs.target)
+        for e in flat.equations
+        if e.origin.kind == OPEN_STREAM
+    ]
+    return tuple(sorted(streams, key=lambda s: place[s.stream]))
 
 
 def _open_flow(e: Equation, components: set[str]) -> OpenFlow:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, islice
 
 from estimica.base.errors import StructureError
 from estimica.base.suggest import did_you_mean
@@ -15,18 +16,24 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_equation
 from estimica.flat.system import Equation, FlatSystem, Kind, Origin, Variability, Variable
-from estimica.structure.causality.choice import singular_inputs_error
-from estimica.structure.causality.graph import CausalityGraph, GrowingMatching, OpenFlow
+from estimica.structure.causality.choice import listed, singular_inputs_error
+from estimica.structure.causality.graph import CausalityGraph
+from estimica.structure.causality.inflows import mentioned, require_flows
+from estimica.structure.causality.room import Room, make_room
 from estimica.structure.parameters import is_parameter
 
 
 @dataclass(frozen=True, slots=True)
 class BackCausality:
-    """Inputs that data give, names to compute, and relations that do not hold."""
+    """Inputs that data give, names to compute, and relations that do not hold.
+
+    Of the measured outputs `among` as many are inputs too as the class needs.
+    """
 
     inputs: tuple[str, ...]
     compute: tuple[str, ...]
     leave_out: tuple[str, ...] = ()
+    among: tuple[str, ...] = ()
 
     def of(self, flat: FlatSystem) -> Causality:
         """The same for one class, where parameters to be computed become unknowns."""
@@ -41,7 +48,8 @@ class BackCausality:
                     "E207", f"'{name}' is given by the data; there is nothing to compute"
                 )
         unknowns = tuple(n for n in self.compute if is_parameter(flat.by_name[n]))
-        return Causality(self.inputs, unknowns, self.leave_out)
+        chosen = Causality(self.inputs, unknowns, self.leave_out)
+        return _completed(flat, chosen, [n for n in self.among if n not in self.compute])
 
 
 Names = str | Sequence[str]
@@ -95,8 +103,31 @@ def redefine(flat: FlatSystem, causality: Causality, slopes: Collection[str] = (
     freed = _without(freed, causality.leave_out)
     _check_names(freed, inputs)
     graph = CausalityGraph.of(freed)
-    dropped = _room(graph, inputs)
-    return _rewritten(freed, inputs, dropped, causality, slopes)
+    room = make_room(graph, inputs)
+    if room is None:
+        raise singular_inputs_error(graph, inputs)
+    require_flows(graph, room.inflows)
+    return _rewritten(freed, inputs, room, causality, slopes)
+
+
+#: choices among measured outputs that are tried; chosen: 3 of 20 are 1140, which take a second
+CHOICES = 1000
+
+
+def _completed(flat: FlatSystem, causality: Causality, among: Sequence[str]) -> Causality:
+    """With as many of `among` as inputs as are needed, the first ones that go together."""
+    freed = _without(_with_unknowns(flat, causality.unknowns), causality.leave_out)
+    graph = CausalityGraph.of(freed)
+    inputs = [n for n in dict.fromkeys(causality.inputs) if n in graph.unknowns]
+    given = [n for n in inputs if n not in graph.inflows]
+    candidates = [n for n in dict.fromkeys(among) if n in graph.unknowns and n not in inputs]
+    missing = min(graph.needed - len(given), len(candidates))
+    if missing <= 0:
+        return causality
+    for further in islice(combinations(candidates, missing), CHOICES):
+        if make_room(graph, [*inputs, *further]) is not None:
+            return replace(causality, inputs=(*causality.inputs, *further))
+    return replace(causality, inputs=(*causality.inputs, *candidates))
 
 
 def missing_inputs_error(flat: FlatSystem, causality: Causality) -> StructureError | None:
@@ -104,7 +135,8 @@ def missing_inputs_error(flat: FlatSystem, causality: Causality) -> StructureErr
     freed = _without(_with_unknowns(flat, causality.unknowns), causality.leave_out)
     graph = CausalityGraph.of(freed)
     inputs = tuple(n for n in dict.fromkeys(causality.inputs) if n in graph.unknowns)
-    return singular_inputs_error(graph, inputs) if len(inputs) < graph.needed else None
+    given = [n for n in inputs if n not in graph.inflows]
+    return singular_inputs_error(graph, inputs) if len(given) < graph.needed else None
 
 
 # --- inputs --------------------------------------------------------------------------------------
@@ -128,56 +160,22 @@ def _check_names(flat: FlatSystem, inputs: Sequence[str]) -> None:
             )
 
 
-def _room(graph: CausalityGraph, inputs: Sequence[str]) -> list[OpenFlow]:
-    """The open flows whose equations make room for `inputs`; the nearest ones first."""
-    columns = [n for n in graph.unknowns if n not in inputs]
-    far_first = sorted(
-        range(len(graph.open_flows)),
-        key=lambda k: (graph.open_flows[k].own, _nearness(inputs, graph.open_flows[k].name), -k),
-    )
-    flows = [graph.open_flows[k] for k in far_first]
-    firm = graph.rows(graph.equations, columns)
-    loose = graph.rows((f.equation for f in flows), columns)[: len(flows)]
-    # rows are matched as columns of the transposed graph, so that they can be added one by one
-    transposed: list[list[int]] = [[] for _ in columns]
-    for k, row in enumerate([*firm, *loose]):
-        for c in row:
-            transposed[c].append(k)
-    search = GrowingMatching(transposed, len(firm) + len(loose))
-    fits = sum(search.add_column(k) for k in range(len(firm))) == len(firm)
-    kept = [k for k in range(len(loose)) if search.add_column(len(firm) + k)] if fits else []
-    if not fits or len(firm) + len(kept) < len(columns):
-        raise singular_inputs_error(graph, inputs)
-    return [f for k, f in enumerate(flows) if k not in kept]
-
-
-def _nearness(inputs: Sequence[str], flow: str) -> int:
-    """How many leading parts of the dotted names agree at best."""
-    best = 0
-    for name in inputs:
-        common = 0
-        for a, b in zip(name.split("."), flow.split("."), strict=False):
-            if a != b:
-                break
-            common += 1
-        best = max(best, common)
-    return best
-
-
 def _rewritten(
     flat: FlatSystem,
     inputs: Sequence[str],
-    dropped: Sequence[OpenFlow],
+    room: Room,
     causality: Causality,
     slopes: Collection[str],
 ) -> FlatSystem:
-    gone = {id(f.equation) for f in dropped}
+    gone = {id(e) for e in room.gone}
     equations = [e for e in flat.equations if id(e) not in gone]
     initial = [e for e in flat.initial_equations if not _settled(e, flat, inputs)]
+    initial = room.inflows.without_unknown(initial)
     equations, initial = _with_slopes(equations, inputs), _with_slopes(initial, inputs)
     variables = [
         replace(v, causality="input", fixed=False) if v.name in inputs else v
         for v in flat.variables
+        if v.name not in room.inflows.unknown
     ]
     roots = [s for e in (*equations, *initial) for s in (e.lhs, e.rhs)]
     used = ex.names_in(*roots)
@@ -189,15 +187,22 @@ def _rewritten(
         variables=tuple(variables),
         equations=tuple(equations),
         initial_equations=tuple(initial),
-        notes=(*flat.notes, *_notes(inputs, dropped, causality)),
+        assertions=tuple(
+            a for a in flat.assertions if not mentioned(a.condition) & room.inflows.unknown
+        ),
+        notes=(*flat.notes, *_notes(inputs, room, causality)),
     )
 
 
-def _notes(inputs: Sequence[str], dropped: Sequence[OpenFlow], c: Causality) -> list[str]:
+def _notes(inputs: Sequence[str], room: Room, c: Causality) -> list[str]:
     notes = []
     if inputs:
-        freed = f"; freed: {', '.join(f.name for f in dropped)}" if dropped else ""
+        freed = f"; freed: {', '.join(f.name for f in room.flows)}" if room.flows else ""
         notes.append(f"made inputs: {', '.join(inputs)}{freed}")
+    if room.inflows.lacking:
+        names = sorted(room.inflows.unknown - set(room.inflows.lacking))
+        others = f", and with it {listed(names)}" if names else ""
+        notes.append(f"not given: {listed(room.inflows.lacking)}{others}")
     if c.unknowns:
         notes.append(f"made unknowns: {', '.join(c.unknowns)}")
     if c.leave_out:

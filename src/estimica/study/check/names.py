@@ -180,7 +180,8 @@ def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
             yield Problem("C020", where, *wrong)
     for name in case.outputs:
         name = name.rpartition("/")[0] or name if case.is_frequency else name
-        wrong = _not_output(name, known, has_time=study.model.has_time)
+        why = study.model.driven_by(tuple(case.inputs)).why_unknown(name)
+        wrong = (why, "") if why else _not_output(name, known, has_time=study.model.has_time)
         if wrong:
             yield Problem("C021", where, *wrong)
     for name in case.start_values:

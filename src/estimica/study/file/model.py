@@ -105,7 +105,11 @@ def _causality(content: StudyFile) -> BackCausality | None:
         return None
     from estimica.structure.causality.redefinition import BackCausality
 
-    return BackCausality(tuple(content.case[0].inputs), back.compute, back.leave_out)
+    left_out = content.model.leave_out if content.model is not None else ()
+    leave_out = tuple(dict.fromkeys([*left_out, *back.leave_out]))
+    first = content.case[0]
+    measured = tuple(first.columns_of_outputs)
+    return BackCausality(tuple(first.inputs), back.compute, leave_out, measured)
 
 
 def _loaded(
@@ -128,6 +132,7 @@ def _loaded(
         communication_step=table.communication_step,
         sample_time=table.sample_time,
         code=code.get(table.source),
+        leave_out=table.leave_out,
     )
     _require_apt(table, named.kind)
     return load_source(named, causality=causality, inputs=inputs)
@@ -154,6 +159,9 @@ def _require_apt(table: ModelTable, kind: str) -> None:
 
 
 def _require_no_class(table: ModelTable, kind: str) -> None:
-    if table.class_ is not None or table.libraries:
-        what = "class" if table.class_ is not None else "libraries"
-        raise StudyError("Q005", f"source '{table.source}': {kind} has no {what}; leave that out")
+    said = {"class": table.class_, "libraries": table.libraries, "equations": table.leave_out}
+    for what, given in said.items():
+        if given:
+            raise StudyError(
+                "Q005", f"source '{table.source}': {kind} has no {what}; leave that out"
+            )

@@ -34,6 +34,7 @@ from estimica.study.tables.inference import (
     BackcalculateTable,
     BootstrapTable,
     CrossvalidateTable,
+    Names,
     ProfileTable,
     ReleaseTable,
     SampleTable,
@@ -103,7 +104,11 @@ class ModelTable:
     ]
     class_: Annotated[
         str | None,
-        Field(alias="class", description="The class, where the source holds several."),
+        Field(
+            alias="class",
+            description="The class, where the source holds several; perhaps with a modification, "
+            "as `Valve(redeclare package Medium = Modelica.Media.Water.StandardWater)`.",
+        ),
     ] = None
     libraries: Annotated[
         tuple[Annotated[str, Offer("path", "folder")], ...],
@@ -113,6 +118,13 @@ class ModelTable:
         dict[ParameterName, Value],
         Field(description="Values of parameters for all cases; also sizes and switches."),
     ] = Field(default_factory=dict)
+    leave_out: Annotated[
+        Names,
+        Field(
+            description="Equations that do not hold, each of which asks for one input more: their "
+            "text, as `omega = der(phi)`, or a name that stands in one of them only."
+        ),
+    ] = ()
     frontend: Annotated[
         Literal["estimica", "openmodelica"],
         BeforeValidator(_front_end),
