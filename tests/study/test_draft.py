@@ -155,3 +155,59 @@ def test_odd_names_are_written_so_that_they_can_be_read(folder: Path) -> None:
     found = es.read_study(folder / "tank.toml")
     assert found.cases[0].name == 'ru"n'
     assert "'a b'" in [t.name for t in found.tuners]
+
+
+RIG = """
+model Rig
+  model Sensor
+    Real T(unit = "K") "Shown";
+  end Sensor;
+  model Box "Drawn"
+    parameter Real color[3](each min = 0, each max = 255) = {1, 2, 3};
+    Real shade = sum(color);
+    Real shape = time;
+    Real w(unit = "rad/s") = time;
+  end Box;
+  Sensor sensor;
+  Box box;
+  parameter Real k(min = 0, max = 2) = 1;
+  Real x(start = 1, fixed = true, unit = "m");
+  Real T(unit = "K") = 3*x;
+equation
+  der(x) = -k*x;
+  sensor.T = 2*x;
+end Rig;
+"""
+
+
+def test_sensors_and_states_are_proposed_and_never_what_is_only_drawn(folder: Path) -> None:
+    Path("Rig.mo").write_text(RIG, encoding="utf-8")
+    assert estimica("new", "Rig.mo", "Rig").exit_code == 0
+    text = Path("rig.toml").read_text(encoding="utf-8")
+    assert (
+        '# outputs = { "sensor.T" = "…", x = "…", T = "…", "box.w" = "…", "box.shade" = "…" }'
+        in text
+    )
+    assert "color" not in text
+    assert "box.shape" not in text
+
+
+def test_a_column_belongs_to_the_sensor_that_is_called_alike(folder: Path) -> None:
+    Path("Rig.mo").write_text(RIG.replace('Real T(unit = "K") = 3*x;', ""), encoding="utf-8")
+    Path("run.csv").write_text("time,T,shape\n0,2,0\n1,0.7,1\n2,0.3,2\n", encoding="utf-8")
+    assert estimica("new", "Rig.mo", "Rig", "run.csv").exit_code == 0
+    assert list(es.read_study(folder / "rig.toml").cases[0].outputs) == ["sensor.T"]
+
+
+def test_something_measured_is_left_to_compare_with(folder: Path) -> None:
+    Path("Part.mo").write_text(
+        "model Part connector Pin Real v; flow Real i; end Pin; Pin p; Pin n; "
+        "parameter Real R(min = 0, max = 9) = 2; equation p.v - n.v = R*p.i; p.i + n.i = 0; "
+        "end Part;",
+        encoding="utf-8",
+    )
+    Path("points.csv").write_text("p.v,n.v\n2,0\n3,1\n7,2\n", encoding="utf-8")
+    assert estimica("new", "Part.mo", "points.csv").exit_code == 0
+    case = es.read_study(folder / "part.toml").cases[0]
+    assert len(case.outputs) == 1
+    assert not set(case.outputs) & set(case.inputs)

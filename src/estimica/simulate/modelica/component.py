@@ -64,7 +64,10 @@ def load_component(
     try:
         return ModelicaModel(flat, fix)
     except StructureError as error:
-        for names in choose_inputs(flat, _called_like(flat, measured)).proposals:
+        known = _called_like(flat, measured)
+        proposals = choose_inputs(flat, known).proposals
+        # something that was measured is left to compare with
+        for names in sorted(proposals, key=lambda names: bool(known) and set(known) <= set(names)):
             try:
                 return ModelicaModel(flat, fix, Causality(names))
             except StructureError:

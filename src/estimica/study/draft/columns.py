@@ -74,9 +74,31 @@ def matched_columns(model: Model, table: Table, name: str) -> Columns:
     taken |= {m.column for m in inputs.values()}
     outputs = match_columns(data, [q for q in quantities if q.name in declared], taken)
     varying = ("state", "algebraic") if model.has_time else ("state", "algebraic", "alias")
-    others = [q for q in quantities if q.role in varying and q.name not in declared]
+    others = [
+        q
+        for q in quantities
+        if q.role in varying and q.name not in declared and not is_drawing(q.name)
+    ]
+    # a sensor's value is what was measured, before all else that is called alike
+    outputs |= match_columns(data, [q for q in others if is_shown_by_sensor(q)], taken)
+    others = [q for q in others if q.name not in outputs]
     outputs |= match_columns(data, others, taken)
     return Columns(table, name, inputs, outputs, taken)
+
+
+_DRAWING = re.compile(r"colou?rs?|specularcoefficient|.*shape|visuali[sz].*|animation.*", re.I)
+_SENSOR = re.compile(r".*sensor.*|.*measured.*|.*meter", re.I)
+
+
+def is_drawing(name: str) -> bool:
+    """Whether a variable only says how something is drawn: nobody measures the colour of a box."""
+    return any(_DRAWING.fullmatch(part) for part in re.split(r"[.\[\],0-9]+", name))
+
+
+def is_shown_by_sensor(q: Quantity) -> bool:
+    """Whether a variable is what a sensor shows: the component is called so."""
+    path, _, last = q.name.rpartition(".")
+    return bool(_SENSOR.fullmatch(path.rpartition(".")[2])) and not is_drawing(last)
 
 
 def _of_others(model: Model, data: Data) -> set[str]:

@@ -29,6 +29,8 @@ from estimica.study.draft.columns import (
     Table,
     as_case,
     case_names,
+    is_drawing,
+    is_shown_by_sensor,
     matched_columns,
     proposals,
     sample_time_of,
@@ -155,7 +157,8 @@ def write_study(path: Path, text: str) -> None:
 
 
 def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> Iterator[str]:
-    tunable = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
+    parameters = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
+    tunable = [q for q in parameters if not is_drawing(q.name)]
     chosen = _chosen(model, tunable, cases)
     if suggest is not None:
         ready = [as_case(c, model) for c in cases if c.outputs or c.spectrum]
@@ -282,10 +285,16 @@ def _was_chosen(model: Model) -> bool:
 
 
 def _measurable(model: Model) -> list[str]:
-    """Variables that may have been measured where no column tells: states first, parts last."""
+    """Variables that may have been measured where no column tells.
+
+    What sensors show comes first, then states, then what has a unit; parts come last.
+    """
     varying = [q for q in model.quantities() if q.role in ("state", "algebraic", "alias")]
-    varying.sort(key=lambda q: (q.role != "state", q.name.count(".")))
-    return [q.name for q in varying[:OFFERED]]
+    measurable = [q for q in varying if q.kind == "Real" and not is_drawing(q.name)]
+    measurable.sort(
+        key=lambda q: (not is_shown_by_sensor(q), q.role != "state", not q.unit, q.name.count("."))
+    )
+    return [q.name for q in measurable[:OFFERED]]
 
 
 def _numbers(model: Model, c: Columns, inputs: Sequence[Quantity]) -> Iterator[str]:
@@ -322,9 +331,7 @@ def _column(match: Match) -> str:
 
 def _no_case(model: Model) -> list[str]:
     inputs = [q.name for q in model.quantities() if q.role == "input"]
-    outputs = list(model.output_names()) or [
-        q.name for q in model.quantities() if q.role == "state"
-    ]
+    outputs = list(model.output_names()) or _measurable(model)
     given = ", ".join(f'{toml_key(n)} = "…"' for n in inputs)
     measured = ", ".join(f'{toml_key(n)} = "…"' for n in outputs[:8])
     return [
