@@ -8,17 +8,19 @@ so that any Modelica tool that simulates it finds the sensitivities among its va
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from estimica.base.errors import ModelError, UnsupportedError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
-from estimica.flat.calculus import tangent
+from estimica.flat.calculus import DerivativeError, tangent
 from estimica.flat.expression import Expression
-from estimica.flat.modelica_text import write_expression
+from estimica.flat.function import Foreign, functions_in, statements
+from estimica.flat.function_text import write_function
+from estimica.flat.modelica_text import identifier, write_expression, write_truth
 from estimica.flat.system import Equation, FlatSystem, Kind, Variability, Variable
+from estimica.structure.jump_free import jumps
 
 Seed = Callable[[Expression], Expression]
 
@@ -33,20 +35,19 @@ class SensitivitySystem:
     sensitivities: dict[tuple[str, str], str]  # (variable, tuner) -> variable of the class
 
 
-def write_sensitivity_system(
-    flat: FlatSystem, path: Path, wrt: Sequence[str], name: str | None = None
-) -> SensitivitySystem:
-    """Write the extended system to `path`."""
-    system = extended_system(flat, wrt, name)
-    path.write_text(system.text, encoding="utf-8")
-    return system
-
-
 def extended_system(
-    flat: FlatSystem, wrt: Sequence[str], name: str | None = None
+    flat: FlatSystem,
+    wrt: Sequence[str],
+    name: str | None = None,
+    values: Mapping[str, float] | None = None,
 ) -> SensitivitySystem:
-    """The extended system of a model without jumps: whens would need the jump formula."""
+    """The extended system of a model whose sensitivities do not jump: f₋ = f₊ at its events."""
+    if values:
+        flat = _with_values(flat, values)
+    if name is not None and identifier(name) != name:
+        raise ModelError("M058", f"'{name}' is not a name for a Modelica class; write Extended")
     _refuse(flat, wrt)
+    _refuse_jumps(flat, wrt)
     spelt = _spellings(v.name for v in flat.variables)
     continuous = [v for v in flat.variables if _is_continuous(v)]
     free = [v for v in flat.variables if _is_free(v)]
@@ -58,8 +59,16 @@ def extended_system(
         for v in (*continuous, *free)
     }
     writer = _Writer(flat, spelt, tilde)
+    try:
+        functions = writer.functions(wrt)
+    except DerivativeError as error:
+        raise UnsupportedError(
+            "U052",
+            f"the sensitivity system of '{flat.name}' cannot be written: {error}; {_WAY_OUT}",
+        ) from None
     parts = [
         f'model {title} "{_quoted(flat.name)} with its sensitivity equations"',
+        *functions,
         *(writer.declaration(v) for v in flat.variables if v.kind is not Kind.STRING),
         *(writer.sensitivity_declaration(v, p) for p in wrt for v in (*continuous, *free)),
         *writer.section("initial equation", flat.initial_equations, wrt),
@@ -100,6 +109,19 @@ class _Writer:
             return self.tangent(binding, tuner) if binding is not None else ex.ZERO
 
         return seed
+
+    def functions(self, wrt: Sequence[str]) -> list[str]:
+        """The functions that equations call, and their derivatives, defined inside the class."""
+        equations = (*self.flat.equations, *self.flat.initial_equations)
+        plain = [side for e in equations for side in (e.lhs, e.rhs)]
+        given = [x for v in self.flat.variables for x in (v.binding, v.start) if x is not None]
+        moved = [self.tangent(e, p) for p in wrt for e in (*plain, *given)]
+        lines: list[str] = []
+        for function in functions_in(*plain, *given, *moved):
+            if any(isinstance(s, Foreign) for s in statements(function.body)):
+                raise DerivativeError(f"function '{function.name}' is written in another language")
+            lines += write_function(function, identifier, write_expression, write_truth)
+        return [f"  {line}" for line in lines]
 
     def declaration(self, v: Variable) -> str:
         kind = "Integer" if v.kind is Kind.ENUMERATION else str(v.kind)
@@ -171,20 +193,64 @@ def _refuse(flat: FlatSystem, wrt: Sequence[str]) -> None:
         raise UnsupportedError(
             "U050",
             f"the sensitivity system of '{flat.name}' cannot be written: {flat.whens[0].origin} "
-            "makes the states jump; use model.sensitivities, which applies the jump formula",
+            f"makes values jump; {_WAY_OUT}",
         )
     if not wrt:
         raise ModelError("M037", "wrt is empty; name at least one parameter")
+    _require_parameters(flat, wrt)
+
+
+def _require_parameters(flat: FlatSystem, names: Iterable[str]) -> None:
     parameters = [
         v.name
         for v in flat.variables
         if v.variability is Variability.PARAMETER and v.kind is Kind.REAL and not v.evaluated
     ]
-    for p in wrt:
+    for p in names:
         if p not in parameters:
+            known = flat.by_name.get(p)
+            if known is not None and known.variability is Variability.CONTINUOUS:
+                raise ModelError(
+                    "M004",
+                    f"'{p}' is a variable of model '{flat.name}', not a parameter; for its start "
+                    f"value, declare a parameter and write {p}(start = ..., fixed = true) with it",
+                )
+            if known is not None and known.evaluated:
+                raise ModelError(
+                    "M004", f"parameter '{p}' of '{flat.name}' cannot be tuned: {known.evaluated}"
+                )
             raise ModelError(
                 "M004", f"model '{flat.name}' has no parameter '{p}'{did_you_mean(p, parameters)}"
             )
+
+
+def _with_values(flat: FlatSystem, values: Mapping[str, float]) -> FlatSystem:
+    """The same with other values of parameters, which are written into the class."""
+    _require_parameters(flat, values)
+    return replace(
+        flat,
+        variables=tuple(
+            replace(v, binding=ex.const(float(values[v.name]))) if v.name in values else v
+            for v in flat.variables
+        ),
+    )
+
+
+_WAY_OUT = (
+    "use model.sensitivities (estimica simulate --sensitivity NAME), which knows how sensitivities "
+    "jump"
+)
+
+
+def _refuse_jumps(flat: FlatSystem, wrt: Sequence[str]) -> None:
+    """Refuse relations whose change makes sensitivities jump, which equations cannot say."""
+    for jump in jumps(flat, wrt):
+        raise UnsupportedError(
+            "U051",
+            f"the sensitivity system of '{flat.name}' cannot be written: {jump.origin} is not "
+            f"continuous where '{jump.condition}' changes, so that sensitivities jump there; "
+            f"{_WAY_OUT}; where both branches do agree there, write smooth(0, ...) around them",
+        )
 
 
 def _is_continuous(v: Variable) -> bool:

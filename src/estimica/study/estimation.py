@@ -98,8 +98,14 @@ class Solver:
     rtol: Annotated[float, Field(ge=1e-14, lt=1, description="Relative tolerance."), REAL] = 1e-6
     atol: Annotated[Positive, Field(description="Absolute tolerance in nominal units.")] = 1e-8
     method: Annotated[
-        Literal["auto", "explicit", "implicit"], Field(description="Integration method.")
+        Literal["auto", "explicit", "implicit", "implicit-euler"],
+        Field(description="Integration method."),
     ] = "auto"
+    step: Annotated[
+        Annotated[float, Field(gt=0, allow_inf_nan=False), REAL] | None,
+        SECONDS,
+        Field(description="Length of the steps of implicit-euler, which controls no error."),
+    ] = None
     max_step: Annotated[float, SECONDS, Field(gt=0, description="Longest step."), REAL] = math.inf
     max_steps: Annotated[
         int, Field(ge=1, le=SOLVER_STEPS, description="Most steps between two samples."), WHOLE
@@ -111,6 +117,18 @@ class Solver:
         REAL,
     ] = math.inf
 
+    def __post_init__(self) -> None:
+        if self.method == "implicit-euler" and self.step is None:
+            raise field_error(
+                "Q149", "method 'implicit-euler' has steps of one length; give it: step = 0.1"
+            )
+        if self.method != "implicit-euler" and self.step is not None:
+            raise field_error(
+                "Q149",
+                f"step {self.step:g} goes with method 'implicit-euler'; method '{self.method}' "
+                "chooses its steps by their errors: leave it out, or set max_step",
+            )
+
     @property
     def options(self) -> Options:
         """The same as a simulation takes it."""
@@ -120,6 +138,7 @@ class Solver:
             rtol=self.rtol,
             atol=self.atol,
             method=self.method,
+            step=self.step or 0.0,
             max_step=self.max_step,
             max_steps=self.max_steps,
             max_seconds=self.max_seconds,

@@ -92,8 +92,9 @@ NE = 297
 FIRST_INDEX = 300  # index vectors begin here
 
 # places in the settings vector
-RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP = range(8)
-N_SETTING = 8
+(RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP,
+ FIXED_STEP) = range(9)  # fmt: skip
+N_SETTING = 9
 # places in the clock vector
 (NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, BEGIN, LONGEST, BLUR, AFTER_JUMP, LAST_LEAP,
  PROBED, LAST_EVENT) = range(12)  # fmt: skip
@@ -102,7 +103,7 @@ N_CLOCK = 16
 R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM = range(5)
 N_REPORT = 8
 # what METHOD says
-AUTOMATIC, EXPLICIT, IMPLICIT = range(3)
+AUTOMATIC, EXPLICIT, IMPLICIT, EULER = range(4)
 # events are remembered by (time, kind, index)
 LOG_WIDTH = 3
 AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)

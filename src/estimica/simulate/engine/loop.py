@@ -16,6 +16,7 @@ from estimica.simulate.engine.status import (  # fmt: skip
     ALGEBRAIC,
     CHECK_VIOLATED,
     DONE,
+    FIXED_STEP,
     NEEDS_STIFF,
     NOT_FINITE_OUTPUT,
     NOT_FINITE_START,
@@ -51,6 +52,9 @@ NEVER = 1e300
 #: two instants closer than this are one: some roundings of the time itself, or this part of the run
 #: (chosen: far above the error of a located event, 1e-13 of a step, and below any step in earnest)
 SAME_ROUNDINGS, SAME_PART = 8.0, 1e-12
+#: ends of fixed steps closer than this part of a step are one: far above the rounding of a time
+#: that is a million steps long (2e-16·1e6), far below a step (chosen)
+SAME_STEP = 1e-9
 #: how often the event at the start is gone through with delayed signals (chosen: a discrete signal
 #: that is delayed twice)
 PAST_ROUNDS = 3
@@ -412,8 +416,36 @@ def collapsed(iw: Vector, rw: Vector, t: float, ok: bool) -> int:
 
 
 @engine_function
+def take_fixed_step(iw: Vector, rw: Vector, stop: float) -> int:
+    """One step of the length that the user has given, or to what comes before its end.
+
+    Steps end at whole multiples of their length from the start of the run on, also after one that
+    was cut, so that samples at such times stay at ends of steps.
+    """
+    clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
+    t, h = rw[clock + at.NOW], rw[setting + at.FIXED_STEP]
+    begin = reals_at(iw[at.STARTS])[0]
+    arrival = begin + (np.floor((t - begin) / h + SAME_STEP) + 1.0) * h
+    if arrival > stop - SAME_STEP * h:
+        arrival = stop
+    iw[at.SINCE] += 1
+    if iw[at.SINCE] > rw[setting + at.MAX_STEPS]:
+        iw[at.INDEX] = 0
+        return TOO_MANY_STEPS
+    if not trial(iw, rw, t, arrival - t, iw[at.M] > 0):
+        restore_unknowns(iw, rw)
+        return NOT_FINITE_START if blame_derivative(iw, rw, t) else FIXED_STEP
+    iw[at.STEPS] += 1
+    rw[clock + at.TAKEN], rw[clock + at.ARRIVAL] = arrival - t, arrival
+    rw[clock + at.NEXT_STEP] = h
+    return DONE
+
+
+@engine_function
 def take_step(iw: Vector, rw: Vector, stop: float) -> int:
     """Tries until a step is within tolerance; its size and the next one's go to the clock."""
+    if iw[at.METHOD] == at.EULER:
+        return take_fixed_step(iw, rw, stop)
     clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
     t, h = rw[clock + at.NOW], rw[clock + at.NEXT_STEP]
     limit, span, rejected = rw[setting + at.MAX_STEP], rw[setting + at.SPAN], False
@@ -777,7 +809,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if cause >= 0 or limit == stop:
             limit -= rw[clock + at.BLUR]
         status = emit_within(iw, rw, limit)
-        if status in (ALGEBRAIC, SINGULAR):
+        if status in (ALGEBRAIC, SINGULAR) and iw[at.METHOD] != at.EULER:
             # a branch of solutions may end within the step, and another one begin
             restore_unknowns(iw, rw)
             rw[clock + at.NEXT_STEP] = 0.1 * rw[clock + at.TAKEN]
@@ -804,7 +836,7 @@ def prepare(iw: Vector, rw: Vector) -> None:
     for k in range(at.N_COUNTER):
         iw[at.STEPS + k] = 0
     iw[at.TUNER] = -1
-    iw[at.STIFF] = 1 if iw[at.STIFF_READY] and iw[at.METHOD] == at.IMPLICIT else 0
+    iw[at.STIFF] = 1 if iw[at.STIFF_READY] and iw[at.METHOD] >= at.IMPLICIT else 0
     if iw[at.SETUP]:
         set_result(iw, 0, iw[at.O_SAVED])
         call(iw, at.SETUP)

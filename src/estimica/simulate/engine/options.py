@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +11,16 @@ import numpy.typing as npt
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
+from estimica.base.suggest import did_you_mean
 from estimica.simulate.engine import layout as at
 
-METHODS = {"auto": at.AUTOMATIC, "explicit": at.EXPLICIT, "implicit": at.IMPLICIT}
+IMPLICIT_EULER = "implicit-euler"
+METHODS = {
+    "auto": at.AUTOMATIC,
+    "explicit": at.EXPLICIT,
+    "implicit": at.IMPLICIT,
+    IMPLICIT_EULER: at.EULER,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +37,8 @@ class Options:
     rtol: float = 1e-6
     atol: float | tuple[float, ...] = 1e-8  # one for all states, or one each
     tuner_scales: tuple[float, ...] = ()  # typical sizes of the tuners; empty: 1
-    method: str = "auto"  # "explicit", "implicit"
+    method: str = "auto"  # "explicit", "implicit", "implicit-euler"
+    step: float = 0.0  # of implicit Euler, which controls no error
     sensitivities_in_error_test: bool = True
     max_step: float = math.inf  # with events at most a hundredth of the run
     first_step: float = 0.0  # 0: chosen
@@ -39,11 +47,41 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise ModelError("M060", f"method '{self.method}' is none of {', '.join(METHODS)}")
+            hint = did_you_mean(self.method, METHODS)
+            raise ModelError(
+                "M060", f"method '{self.method}' is none of {', '.join(METHODS)}{hint}"
+            )
+        if self.method == IMPLICIT_EULER and not 0 < self.step < math.inf:
+            raise ModelError(
+                "M063",
+                f"step {self.step:g}: implicit Euler has steps of one length, which it must be "
+                "given: step = 0.1 (seconds)",
+            )
+        if self.method != IMPLICIT_EULER and self.step:
+            raise ModelError(
+                "M064",
+                f"step {self.step:g} goes with method '{IMPLICIT_EULER}'; method '{self.method}' "
+                "chooses its steps by their errors: leave step out, or set max_step",
+            )
         if not 1e-15 <= self.rtol < 1:
             raise ModelError("M061", f"rtol {self.rtol:g} is not between 1e-15 and 1")
         if not np.all(np.asarray(self.atol) > 0):
             raise ModelError("M062", f"atol {self.atol} is not positive")
+
+    @property
+    def adaptive(self) -> Options:
+        """The same with steps that follow the error, for runs that look for a rest."""
+        return replace(self, method="auto", step=0.0) if self.step else self
+
+
+def require_adaptive(options: object, model: str) -> None:
+    """Refuse implicit Euler where a model has no equations that we could integrate by it."""
+    if isinstance(options, Options) and options.method == IMPLICIT_EULER:
+        raise ModelError(
+            "M065",
+            f"model '{model}' is not integrated by equations of its own, so that implicit Euler "
+            'cannot be asked for; take method "auto", or a Modelica model',
+        )
 
 
 DEFAULT = Options()

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from estimica.base.arrays import Indices, Vector
+from estimica.base.errors import ModelError
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.kernel import Kernel
 from estimica.compiled.llvm.machine_code import SETUP
@@ -19,8 +20,9 @@ from estimica.simulate.engine import layout as at
 from estimica.simulate.engine import status as outcome
 from estimica.simulate.engine.event_iteration import events_unit
 from estimica.simulate.engine.history import history_unit
+from estimica.simulate.engine.implicit_euler import euler_unit
 from estimica.simulate.engine.loop import drive
-from estimica.simulate.engine.options import DEFAULT, METHODS, Options, Pieces
+from estimica.simulate.engine.options import DEFAULT, IMPLICIT_EULER, METHODS, Options, Pieces
 from estimica.simulate.engine.rosenbrock import stiff_unit
 from estimica.simulate.engine.status import Termination
 from estimica.simulate.engine.unknowns.algebraic import algebraic_unit
@@ -206,7 +208,7 @@ class Workspace:
         # tenth costs 10^(1/5) = 1.6 times the steps
         share = 0.1 if self.relations else 1.0
         self.setting[at.RTOL] = share * options.rtol
-        self.setting[at.FIRST_STEP] = options.first_step
+        self.setting[at.FIRST_STEP] = options.step or options.first_step
         self.setting[at.MAX_STEPS] = options.max_steps
         self.setting[at.LONGEST_STEP] = options.max_step
         atol = share * np.broadcast_to(np.asarray(options.atol), self.nx)
@@ -217,7 +219,11 @@ class Workspace:
         per_tuner = np.broadcast_to(1.0 / np.maximum(np.abs(scales), 1e-12), self.m)
         self.atol[: self.nx] = atol
         self.atol[self.nx :] = np.outer(atol, per_tuner).ravel()
+        self.setting[at.FIXED_STEP] = options.step
         self.iw[at.METHOD] = METHODS[options.method]
+        if self.stiff:
+            euler = options.method == IMPLICIT_EULER
+            self.iw[at.UNIT_STIFF] = (euler_unit if euler else stiff_unit).address
         self.iw[at.ERROR_TEST] = options.sensitivities_in_error_test
         self.options = options
 
@@ -410,7 +416,7 @@ def _fill_stiff(iw: Indices, kernel: Kernel) -> None:
         at.NSTIFF: len(part.order), at.LOWER: part.lower, at.UPPER: part.upper,
         at.NNZ_J: len(part.jacobian.rows), at.NNZ_JP: len(part.tuners.rows),
         at.NNZ_J2: len(part.second.rows), at.NNZ_J2P: len(part.second_tuners.rows),
-        at.STIFF_DIRECT: part.direct, at.STIFF_READY: 1, at.UNIT_STIFF: stiff_unit.address,
+        at.STIFF_DIRECT: part.direct, at.STIFF_READY: 1,
     }.items():  # fmt: skip
         iw[place] = value
 
@@ -500,7 +506,13 @@ def integrate(
     Y, YS = np.empty((n, kernel.ny)), np.empty((n, kernel.ny, kernel.m))
     outputs = (_address(Y), _address(YS))
     pool = _pool(kernel)
-    if options.method == "implicit" and not pool.stiff and kernel.hybrid.nh == 0:
+    if options.method == IMPLICIT_EULER and kernel.hybrid.nh:
+        raise ModelError(
+            "M066",
+            "implicit Euler takes no models with delays, whose past it knows at its steps only; "
+            'take method "auto"',
+        )
+    if METHODS[options.method] >= at.IMPLICIT and not pool.stiff and kernel.hybrid.nh == 0:
         pool.make_stiff()
     while True:
         workspace = pool.take(kernel)

@@ -20,6 +20,7 @@ NOT_FINITE_OUTPUT = 10
 DELAY_NOT_POSITIVE = 11
 TIME_LIMIT = 14
 TERMINATED = 15
+FIXED_STEP = 16
 HISTORY_FULL = 12  # internal: the engine runs again with more room
 NEEDS_STIFF = 13  # internal: the engine compiles the stiff functions and runs again
 
@@ -38,6 +39,7 @@ TEXTS = {
     DELAY_NOT_POSITIVE: "a delay is not positive",
     TIME_LIMIT: "the time allowed for the run was over",
     TERMINATED: "ended by terminate()",
+    FIXED_STEP: "the equations of a step of implicit Euler are not solved; take a shorter step",
     HISTORY_FULL: "the memory of the delays is full",
     NEEDS_STIFF: "the model has become stiff",
 }

@@ -18,7 +18,7 @@ from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.experiment import Experiment
 from estimica.flat.system import Experiment as SuggestedExperiment
-from estimica.simulate.engine.options import DEFAULT, METHODS, Options
+from estimica.simulate.engine.options import DEFAULT, METHODS, Options, require_adaptive
 from estimica.simulate.fmu.archive import unpack_fmu
 from estimica.simulate.fmu.description import (
     INTERFACES,
@@ -158,6 +158,7 @@ class FmuModel(WithoutEquations):
         """An experiment set up once; a state's name in `wrt` means its start value."""
         grid, begun = experiment_times(experiment)
         options = experiment.options if isinstance(experiment.options, Options) else DEFAULT
+        require_adaptive(options, self.name)
         outputs = (
             self.fmu.outputs()
             if experiment.outputs is None

@@ -38,6 +38,10 @@ class WithoutEquations(TimedModel):
         """There is none: its equations would have to be differentiated."""
         self._refuse("a sensitivity system")
 
+    def sensitivity_system(self, *_: Any, **__: Any) -> NoReturn:
+        """There is none: its equations would have to be differentiated."""
+        self._refuse("a sensitivity system")
+
     def linearise(self, *_: Any, **__: Any) -> NoReturn:
         """There is no linear model of it."""
         self._refuse("a linearisation")

@@ -12,7 +12,7 @@ from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.compiled.experiment import Experiment
-from estimica.simulate.engine.options import Options
+from estimica.simulate.engine.options import Options, require_adaptive
 from estimica.simulate.function.call import (
     Function,
     FunctionCall,
@@ -184,6 +184,7 @@ class FunctionModel(TimedModel):
             tuple(self._output_names.index(n) for n in outputs),
         )
         options = experiment.options
+        require_adaptive(options, self.name)
         sizes = options.tuner_scales if isinstance(options, Options) else ()
         return FunctionResponse(call, known, tuners, np.array(sizes, float), self._way, self._learn)
 

@@ -14,6 +14,7 @@ from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import OperatingPoint
+from estimica.simulate.engine.options import require_adaptive
 from estimica.simulate.frequency_run import checked_frequencies
 from estimica.simulate.inputs import signals_of
 from estimica.simulate.linear import frequency as linear_frequency
@@ -104,6 +105,7 @@ class LinearModel(TimedModel):
 
         A state's name in `wrt` means its start value.
         """
+        require_adaptive(experiment.options, self.name)
         grid, begun = experiment_times(experiment)
         every = (*self._output_names, *self.state_names)
         outputs = known_names(self, experiment.outputs, every, "output")

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
+from estimica.base.files.write import write_text
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
 from estimica.compiled.equations import Equations, assemble
@@ -45,7 +45,7 @@ from estimica.source.cache import content_key
 from estimica.structure.causality.choice import InputChoice
 from estimica.structure.causality.inflows import missing_inflows, one_of
 from estimica.structure.causality.redefinition import Causality, Names, slope_name
-from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
+from estimica.structure.sensitivity_system import SensitivitySystem, extended_system
 from estimica.structure.sort import sortable_choice
 from estimica.structure.sorted_system import SortedSystem
 
@@ -259,7 +259,23 @@ class ModelicaModel(LinearisedModel):
 
         What comes back says where each sensitivity stands: `.sensitivities["x", "R"]`.
         """
-        return write_sensitivity_system(self.flat, Path(path), wrt)
+        system = self.sensitivity_system(wrt)
+        write_text(path, system.text)
+        return system
+
+    def sensitivity_system(
+        self,
+        wrt: Sequence[str],
+        name: str | None = None,
+        *,
+        values: Mapping[str, float] | None = None,
+    ) -> SensitivitySystem:
+        """The model and its sensitivity equations as the text of one Modelica class.
+
+        Parameters have the given `values` in it, or their own. A model whose sensitivities jump at
+        events is refused.
+        """
+        return extended_system(self.flat, wrt, name, values or {})
 
     # -- details ---------------------------------------------------------------------------------
 

@@ -130,7 +130,7 @@ def _simulated(response: Response, point: InitialPoint) -> InitialPoint:
     for _ in range(12):
         begun = engine.RunStart(point.x, point.S, point.z, point.d)
         times = np.array([response.begin + span])
-        run = integrate(c.kernel, point.P, begun, constant, times, response.options)
+        run = integrate(c.kernel, point.P, begun, constant, times, response.options.adaptive)
         if not run.ok:
             return point
         moved = np.abs(run.x - point.x).max(initial=0.0)

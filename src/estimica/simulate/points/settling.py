@@ -103,6 +103,7 @@ class Settling:
         return run.Y[0], run.YS[0]
 
     def _fine(self, options: Options) -> Options:
+        options = options.adaptive
         rtol = min(options.rtol, 0.1 * self.tolerance)
         atol = options.atol
         if isinstance(atol, tuple):

@@ -26,6 +26,7 @@ from estimica.apps.cli.commands.design.sweep import sweep
 from estimica.apps.cli.commands.experiment.design_input import design_input
 from estimica.apps.cli.commands.experiment.first_guess import first_guess
 from estimica.apps.cli.commands.experiment.frequency_response import frequency_response
+from estimica.apps.cli.commands.experiment.sensitivity_system import sensitivity_system
 from estimica.apps.cli.commands.experiment.signal import signal
 from estimica.apps.cli.commands.experiment.simulate import simulate
 from estimica.apps.cli.commands.report import report
@@ -90,6 +91,7 @@ app.command()(with_consent(residuals))
 app.add_typer(runs_app, name="runs")
 app.command()(with_consent(sample))
 app.command()(schema)
+app.command("sensitivity-system")(sensitivity_system)
 app.command()(serve)
 app.command()(signal)
 app.command()(simulate)

@@ -121,7 +121,9 @@ class SimulationProbe(Probe):
     def _options(self, predictor: Predictor, rtol: float) -> Options | None:
         if not self.setup.study.model.has_time:
             return None
-        return Options(rtol=rtol, atol=1e-3 * rtol, method=self.setup.study.solver.method)
+        return Options(
+            rtol=rtol, atol=1e-3 * rtol, method=self.setup.study.solver.options.adaptive.method
+        )
 
 
 def _grid(predictor: Predictor, has_time: bool) -> Vector:

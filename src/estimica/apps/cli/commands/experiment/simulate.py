@@ -53,7 +53,13 @@ def simulate(
         list[str] | None, typer.Option(help="Differentiate by this parameter or start value.")
     ] = None,
     rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-6,
-    method: Annotated[str, typer.Option(help="Integration method.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(help="Integration method: auto, explicit, implicit or implicit-euler."),
+    ] = "auto",
+    step: Annotated[
+        float | None, typer.Option(help="Length of the steps of implicit-euler.")
+    ] = None,
     sample_time: Annotated[
         float | None, typer.Option(help="Of a transfer function in z: seconds between samples.")
     ] = None,
@@ -84,7 +90,7 @@ def simulate(
                 raise ModelError("M182", "--sample-time is for transfer functions in z only")
             model, parameters = arguments.load(source, class_, given, library or [])
             times = _times(model, start, stop, points)
-        options = Options(rtol=rtol, method=method)
+        options = Options(rtol=rtol, method=method, step=step or 0.0)
         point = (times, signals, parameters, start_values)
         trajectory: Trajectory
         if sensitivity:
