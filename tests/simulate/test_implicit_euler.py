@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import estimica as es
 from estimica.apps.cli.commands.app import app
 from estimica.base.errors import EstimicaError, ModelError
+from estimica.study.check.run import check
 
 DECAY = """
 model Decay
@@ -167,8 +168,19 @@ def test_wrong_settings_are_told() -> None:
         es.Options(method="implicit-euller", step=0.1)
     with pytest.raises(EstimicaError, match=r"Q149: .*give it: step = 0.1"):
         es.Solver(method="implicit-euler")
-    with pytest.raises(EstimicaError, match=r"Q149: .*step 0.1 goes with method 'implicit-euler'"):
-        es.Solver(step=0.1)
+
+
+def test_step_of_another_method_is_warned_of() -> None:
+    """It is no error: in a form it is filled in before the method is chosen."""
+    model = es.load_model(DECAY)
+    times = np.arange(0.0, 8.0, 0.5)
+    data = {"time": times, "y": np.exp(-times / 2)}
+    case = es.Case("decay", data, inputs={"u": 0.0}, outputs={"y": "y"})
+    study = es.Study(model, [es.Tuner("T", start=1.5)], [case], solver=es.Solver(step=0.1))
+    (problem,) = [p for p in check(study) if p.code == "Q149"]
+    assert problem.warning
+    assert problem.suggestion == "leave it out, or set max_step"
+    assert study.solver.options == es.Options()
 
 
 def test_models_without_equations_are_refused() -> None:

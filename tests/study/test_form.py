@@ -169,6 +169,7 @@ BESIDE: dict[str, dict[tuple[str | int, ...], object]] = {
     "case.*.inputs.*": {("case", 0, "inputs", "n.v", "column"): "c"},
     "criterion.*.at_rest": {("criterion", 0, "reference"): "r"},
     "criterion.*.kind": {("criterion", 0, "function"): "f.py:f"},
+    "solver.method": {("solver", "step"): 0.1},
     "tune.*.prior": {("tune", "n.v", "prior"): {"mean": 1, "sigma": 1}},
 }  # fmt: skip
 

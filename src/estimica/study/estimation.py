@@ -122,12 +122,6 @@ class Solver:
             raise field_error(
                 "Q149", "method 'implicit-euler' has steps of one length; give it: step = 0.1"
             )
-        if self.method != "implicit-euler" and self.step is not None:
-            raise field_error(
-                "Q149",
-                f"step {self.step:g} goes with method 'implicit-euler'; method '{self.method}' "
-                "chooses its steps by their errors: leave it out, or set max_step",
-            )
 
     @property
     def options(self) -> Options:
@@ -138,7 +132,7 @@ class Solver:
             rtol=self.rtol,
             atol=self.atol,
             method=self.method,
-            step=self.step or 0.0,
+            step=(self.step or 0.0) if self.method == "implicit-euler" else 0.0,
             max_step=self.max_step,
             max_steps=self.max_steps,
             max_seconds=self.max_seconds,

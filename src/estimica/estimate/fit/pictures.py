@@ -16,6 +16,7 @@ from estimica.base.view import Band, Curve, Curves, Panel, Ribbon, name_with_uni
 from estimica.estimate.fit import frequency_pictures as frequency
 from estimica.estimate.fit import point_pictures as points
 from estimica.estimate.fit.as_json import ranked
+from estimica.estimate.fit.fine_curves import fine_lines, lines_at, through
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
@@ -62,12 +63,14 @@ def picture(
 def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
     """Measured and simulated outputs of every case."""
     panels: list[Panel] = []
+    finely = fine_lines(fit)
     for case, axis in _cases(fit):
         for output in case.outputs:
             if output.transfer is not None:
                 panels += frequency.fit_panels(fit, case, output)
                 continue
             x, order = axis.of(output.time)
+            line = finely.get((case.name, output.name), (x, output.simulated[order]))
             curves = (
                 Curve(
                     "measured",
@@ -81,8 +84,7 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
                 ),
                 Curve(
                     "simulated",
-                    x,
-                    output.simulated[order],
+                    *line,
                     fit.unit_of(output),
                     colour=SIMULATED,
                     listed=not panels,
@@ -386,8 +388,15 @@ def _resimulated(
             continue
         values = objective.residuals(predictions) if residuals else [p.value for p in predictions]
         found: Found = {}
+        finely = {} if residuals else lines_at(fit, iteration.values)
         for block, value in zip(objective.blocks, values, strict=True):
             axis, output = drawn[block.case, block.name]
+            if (block.case, block.name) in finely:
+                time, line = finely[block.case, block.name]
+                inside = np.isin(output.time, time)
+                line = through(time, line, output.time[inside], value[inside])
+                found[block.case, block.name] = time, line
+                continue
             x, order = axis.of(output.time)
             whole = output.transfer is not None
             found[block.case, block.name] = (

@@ -186,10 +186,15 @@ def _are_alike(a: Component, b: Component) -> bool:
     return same and len(a.declared_dimensions) == len(b.declared_dimensions)
 
 
+#: attributes of Optimica, which say what is to be found and where to begin: files of JModelica.org
+#: have them; a study says so in its tuners, and for the equations they mean nothing
+OPTIMICA = frozenset({"free", "initialGuess"})
+
+
 def _check_attributes(component: Component) -> None:
     changes = component.changes
     for name, modifiers in changes.members.items():
-        if name in ATTRIBUTES or modifiers.soft or modifiers.scope is None:
+        if name in ATTRIBUTES or name in OPTIMICA or modifiers.soft or modifiers.scope is None:
             continue
         raise error_at(
             "S082",

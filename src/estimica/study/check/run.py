@@ -70,7 +70,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
             names = [t.name for t in study.tuners]
             problems += check_noise(record, study.estimation, names, model_in_case(study, case))
         records.append(record)
-    problems += check_axes(study, records) + check_criterion(study)
+    problems += check_axes(study, records) + check_criterion(study) + _unused_step(study)
     if study.is_backwards:
         return problems
     if complete and (records or not study.is_design):
@@ -94,6 +94,17 @@ def _doubled_columns(case: Case) -> Iterator[Problem]:
                 "give each its own column",
             )
         used.setdefault(column.column, name)
+
+
+def _unused_step(study: Study) -> list[Problem]:
+    solver = study.solver
+    if solver.step is None or solver.method == "implicit-euler":
+        return []
+    message = (
+        f"step {solver.step:g} is of method 'implicit-euler'; '{solver.method}' chooses its steps "
+        "by their errors"
+    )
+    return [Problem("Q149", "[solver]", message, "leave it out, or set max_step", warning=True)]
 
 
 def _missing(study: Study) -> Iterator[Problem]:

@@ -58,6 +58,7 @@ def new(
         from estimica.apps.draft import draft_study
         from estimica.study.check.run import check_file
         from estimica.study.draft.run import require_new, write_study
+        from estimica.study.optimica.problem import is_optimica
         from estimica.study.petab.files import is_petab
 
         class_, files = _split(rest or [])
@@ -65,7 +66,9 @@ def new(
         require_new(path, force=force)
         require_outputs(path)
         notes: tuple[str, ...] = ()
-        if is_petab(source):
+        if is_optimica(source):
+            notes = _write_optimica(source, class_, path, files, force=force)
+        elif is_petab(source):
             notes = _write_petab(source, path, rest or [], force=force)
         else:
             write_study(path, draft_study(source, class_, files, path.parent, library or []))
@@ -89,6 +92,27 @@ def new(
         if problems:
             say("What is left to do:")
             show_problems(problems)
+
+
+def _write_optimica(
+    source: str, class_: str | None, path: Path, files: Sequence[Path], *, force: bool
+) -> tuple[str, ...]:
+    """Write the study of an optimization class and its model; notes come back."""
+    from estimica.data.readers import read_data
+    from estimica.study.draft.columns import Table
+    from estimica.study.draft.run import relative, require_new
+    from estimica.study.optimica.draft import model_path, write_optimica_study
+    from estimica.study.optimica.problem import read_problem
+
+    problem = read_problem(source, class_)
+    tables = [Table(relative(f, path.parent), read_data(f)) for f in files]
+    model = model_path(problem, path, source)
+    if model is not None:
+        require_new(model, force=force)
+        require_outputs(model)
+    write_optimica_study(problem, path, model, source, tables)
+    told = () if model is None else (f"the model without its objective is {model}",)
+    return (*told, *problem.notes)
 
 
 def _write_petab(source: str, path: Path, rest: Sequence[str], *, force: bool) -> tuple[str, ...]:
