@@ -256,6 +256,11 @@ def test_command_tells_what_is_wrong(tmp_path: Path):
 
 
 def test_example_finds_the_engines_sensitivities():
-    path = Path(__file__).resolve().parents[2] / "examples" / "sensitivity_system.py"
+    path = (
+        Path(__file__).resolve().parents[2]
+        / "examples"
+        / "nonlinear_circuit"
+        / "sensitivity_system.py"
+    )
     differences = runpy.run_path(str(path))["main"]()
     assert max(differences.values()) < 1e-5

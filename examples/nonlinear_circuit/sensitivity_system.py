@@ -16,7 +16,7 @@ TUNERS = ["R1", "R2", "C", "L"]
 
 def main() -> dict[str, float]:
     """The largest difference of each sensitivity, over its largest value."""
-    circuit = es.load_model(HERE / "NonlinearCircuit.mo", "NonlinearCircuit.Circuit")
+    circuit = es.load_model(HERE.parent / "NonlinearCircuit.mo", "NonlinearCircuit.Circuit")
     written = circuit.sensitivity_system(TUNERS)
     extended = es.load_model(written.text)
     times = np.linspace(0.0, 20.0, 201)
