@@ -173,6 +173,17 @@ def _blame(equations: Equations, run: Run, response: Response, tuners: Sequence[
     return ""
 
 
+def rest_notes(equations: Equations, run: Run) -> tuple[str, ...]:
+    """The relations that were let rest near zero in this run, in the user's words."""
+    relations, order = equations.system.relations, equations.state_modes
+    return tuple(
+        f"at time {r.time:.6g} the {relations[order[r.index]].origin} changed again and again, and "
+        f"was let rest for a while: changes within {r.width:.3g} of zero were not followed then; "
+        "compare with a run at a smaller rtol"
+        for r in run.rests
+    )
+
+
 def _switching(equations: Equations, k: int) -> str:
     """Relation or logical number k of the modes, with its equation."""
     system, order = equations.system, equations.state_modes + equations.time_modes

@@ -37,7 +37,7 @@ class Trajectory:
     descriptions: Mapping[str, str] = field(default_factory=dict)
     statistics: Mapping[str, float] = field(default_factory=dict)
     events: tuple[float, ...] = ()  # times of the events, in order
-    notes: tuple[str, ...] = ()  # what to know of it
+    notes: tuple[str, ...] = ()  # what a reader of the values must know
     termination: Termination | None = None  # where the model has ended the run by `terminate`
 
     def __getitem__(self, name: str) -> xr.DataArray:

@@ -237,6 +237,37 @@ def stiffness(iw: Vector, rw: Vector, h: float) -> float:
     return h * rate
 
 
+#: a component whose rise over a step differs from the mean of its slopes at both ends by this part
+#: of either is not followed by the step. Where it is, an oscillation of frequency w has 0.12 at
+#: h w = 1.2 and 0.36 at 2, a decay 0.13 at 2
+_TORN = 0.5
+
+
+@loop_function
+def _is_torn(
+    n: int, h: float, rtol: float, w0: Vector, w1: Vector, k1: Vector, k7: Vector, atol: Vector
+) -> bool:
+    for i in range(n):
+        rise, first, last = w1[i] - w0[i], h * k1[i], h * k7[i]
+        size = max(abs(rise), max(abs(first), abs(last)))
+        if abs(rise - 0.5 * (first + last)) > _TORN * size and size > atol[i] + rtol * abs(w1[i]):
+            return True
+    return False
+
+
+@engine_function
+def is_torn(iw: Vector, rw: Vector, h: float) -> bool:
+    """Whether a state goes elsewhere than its derivatives at both ends of the step say, by more
+    than the tolerance. At the boundary of stability a step of the explicit method may lead back to
+    where it began, or to and fro between two points, although derivatives are large there: errors
+    at the tolerance then stay for ever, and flows through small resistances are off by their size.
+    """
+    return _is_torn(
+        iw[at.NX], h, rw[iw[at.O_SETTING] + at.RTOL], part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]),
+        part(rw, iw[at.O_K1]), part(rw, iw[at.O_K7]), part(rw, iw[at.O_ATOL]),
+    )  # fmt: skip
+
+
 @loop_function
 def _polynomial(
     n: int, h: float, w0: Vector, w1: Vector, k1: Vector, k3: Vector, k4: Vector, k5: Vector,

@@ -33,6 +33,9 @@ ROUNDING_SLOPE = 1e13
 #: what a location leaves is this part of the depth at which the change was seen, at most; chosen:
 #: what was looked at was below 1e-6
 LEFT_OVER = 1e-2
+#: a relation has left the surface on which it rested when it is so many times deeper inside its
+#: mode than it was let go beyond (chosen: a trembling is as deep on both sides)
+AWAY = 4.0
 FREE = -1.0  # a relation that is not held
 
 
@@ -106,8 +109,11 @@ def root(iw: Vector, rw: Vector, t: float, h: float, i: int, low: float, high: f
 def locate(iw: Vector, rw: Vector, t: float, h: float) -> int:
     """The relation that changes first within the step, or -1; where, to the report."""
     ng, low, first, best = iw[at.NG], 0.0, -1, 2.0
-    low_zero, rest = iw[at.O_ZERO_LOW], iw[at.O_WINDOW] + 2 * iw[at.NG]
-    size = rest + iw[at.NG]  # the largest value of each zero function so far
+    low_zero, rest = iw[at.O_ZERO_LOW], iw[at.O_WINDOW] + at.REST * ng
+    size, until = iw[at.O_WINDOW] + at.SIZE * ng, iw[at.O_WINDOW] + at.UNTIL * ng
+    for i in range(ng):
+        if rw[rest + i] > 0.0 and t >= rw[until + i]:
+            rw[rest + i] = 0.0
     for sample in range(1, SAMPLES + 1):
         high = sample / SAMPLES
         w = iw[at.O_W1] if sample == SAMPLES else dense(iw, rw, h, high, iw[at.NX])
@@ -124,6 +130,9 @@ def locate(iw: Vector, rw: Vector, t: float, h: float) -> int:
             rw[iw[at.O_REPORT] + at.R_ROOT] = best
             return first
         low = high
+    for i in range(ng):  # what has gone deep into its mode is not on its surface any more
+        if rw[low_zero + i] > AWAY * max(rw[iw[at.O_SLACK] + i], rw[rest + i]):
+            rw[iw[at.O_SLACK] + i] = rw[rest + i] = 0.0
     return -1
 
 
@@ -156,13 +165,16 @@ def differentiate_zeros(iw: Vector, rw: Vector) -> None:
 
 @engine_function
 def polish(iw: Vector, rw: Vector, t: float, i: int) -> float:
-    """The Newton correction of the event's time at the end of a step taken to it."""
+    """The Newton correction of the event's time at the end of a step taken to it; `side` of the
+    relation there, to the report."""
+    rw[iw[at.O_REPORT] + at.R_SIDE] = 0.0
     iw[at.X] = iw[at.BASE] + 8 * iw[at.O_W1]
     iw[at.S] = iw[at.X] + 8 * iw[at.NX]
     if derivative(iw, rw, t, iw[at.O_W1], iw[at.O_K7], False):
         return 0.0
     rates(iw, rw, t, iw[at.O_K7])
     g, slope = rw[iw[at.O_ZERO] + i], rw[iw[at.O_ZERO_RATE] + i]
+    rw[iw[at.O_REPORT] + at.R_SIDE] = side(iw, rw, i)
     return -g / slope if slope != 0.0 else 0.0
 
 

@@ -100,8 +100,13 @@ N_SETTING = 9
  PROBED, LAST_EVENT) = range(12)  # fmt: skip
 N_CLOCK = 16
 # places in the report vector
-R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM = range(5)
+R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM, R_SIDE = range(6)
 N_REPORT = 8
+# what is kept about each relation, one vector after the other in O_WINDOW: when it changed last,
+# how often in quick succession, how far it is let rest beyond its surface, its largest value so
+# far, until when it may rest and how long that is, how far it was let rest at most and since when
+(CHANGED, QUICK, REST, SIZE, UNTIL, PATIENCE, WIDEST, WIDEST_AT) = range(8)
+N_WINDOW = 8
 # what METHOD says
 AUTOMATIC, EXPLICIT, IMPLICIT, EULER = range(4)
 # events are remembered by (time, kind, index)

@@ -61,6 +61,12 @@ PAST_ROUNDS = 3
 #: changes of one relation closer than this part of the run are counted towards an accumulation.
 #: Chosen: a bouncing ball is stopped when its jumps have shrunk to a hundred-millionth of the run
 ACCUMULATION_PART = 1e-8
+#: a relation rests for this part of the run at first. Chosen: doubled each time, it is looked at
+#: ten times in a run
+PATIENCE_PART = 1e-3
+#: steps to a relation that changes: Newton's method needs two or three, and twenty halves divide
+#: the bracket by a million
+POLISHING = 20
 
 
 @engine_function
@@ -269,25 +275,33 @@ def handle_event(iw: Vector, rw: Vector, jumped: bool, cause: int) -> int:
 @engine_function
 def is_quick(iw: Vector, rw: Vector, t: float, relation: int) -> bool:
     """Whether this relation has changed again and again within a sliver of the run."""
-    last = iw[at.O_WINDOW] + relation
-    quick = last + iw[at.NG]
+    last = iw[at.O_WINDOW] + at.CHANGED * iw[at.NG] + relation
+    quick = iw[at.O_WINDOW] + at.QUICK * iw[at.NG] + relation
     soon = t - rw[last] < ACCUMULATION_PART * rw[iw[at.O_SETTING] + at.SPAN]
     rw[quick] = rw[quick] + 1.0 if soon else 0.0
     rw[last] = t
     if not soon:
-        rw[quick + iw[at.NG]] = 0.0
+        rw[iw[at.O_WINDOW] + at.REST * iw[at.NG] + relation] = 0.0
     return rw[quick] >= at.QUICK_LIMIT
 
 
 @engine_function
-def widen(iw: Vector, rw: Vector, relation: int, depth: float) -> None:
+def widen(iw: Vector, rw: Vector, t: float, relation: int, depth: float) -> None:
     """Lets a relation rest on its surface up to twice the depth at which it was seen to change.
 
     What changes and changes back without any jump of the states is as exact as the solution is; a
-    relation that decides nothing of weight there would cut all further steps.
+    relation that decides nothing of weight there would cut all further steps. It rests until it has
+    gone deep into its mode (`events.locate`), or for a while, each time for twice as long: what it
+    is there for is not missed for good. How far it was let rest is kept, for the run to tell.
     """
-    rest = iw[at.O_WINDOW] + 2 * iw[at.NG] + relation
+    first, ng = iw[at.O_WINDOW] + relation, iw[at.NG]
+    rest, patience = first + at.REST * ng, first + at.PATIENCE * ng
+    if rw[rest] == 0.0:  # it begins to rest
+        rw[patience] = max(PATIENCE_PART * rw[iw[at.O_SETTING] + at.SPAN], 2.0 * rw[patience])
     rw[rest] = 2.0 * max(rw[rest], depth)
+    rw[first + at.UNTIL * ng] = t + rw[patience]
+    if rw[rest] > rw[first + at.WIDEST * ng]:
+        rw[first + at.WIDEST * ng], rw[first + at.WIDEST_AT * ng] = rw[rest], t
 
 
 @engine_function
@@ -379,7 +393,7 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
         if iw[at.JUMPED]:
             iw[at.INDEX] = cause
             return ACCUMULATION
-        widen(iw, rw, cause, depth)
+        widen(iw, rw, t, cause, depth)
     if status == DONE and iw[at.NH]:
         status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 0)
     return status
@@ -511,7 +525,9 @@ def choose_method(iw: Vector, rw: Vector) -> int:
             return DONE
         # close to the boundary of stability, 3.3 on the negative axis; DOPRI5 tells its user at
         # 3.25 after 15 signs, here it costs a change of method only and is done earlier (chosen)
-        if explicit.stiffness(iw, rw, step) > 2.5:
+        # A step beyond the dominant eigenvalue (1) that leads astray is a sign as well
+        rate = explicit.stiffness(iw, rw, step)
+        if rate > 2.5 or (rate > 1.0 and explicit.is_torn(iw, rw, step)):
             iw[at.STIFF_COUNT] += 1
         else:
             iw[at.STIFF_COUNT] = max(0, iw[at.STIFF_COUNT] - 1)
@@ -552,16 +568,25 @@ def stop_at_event(iw: Vector, rw: Vector) -> int:
         return -1
     shorter = rw[iw[at.O_REPORT] + at.R_ROOT] * step
     # the end of a step is more exact than a point within it. Newton's method begins at the
-    # root of the dense output, so that few rounds do; a tenth of the step is not a correction
-    for _ in range(6):
+    # root of the dense output, so that few rounds do; a tenth of the step is not a correction.
+    # Where it would leave what is known to hold the root, that is halved
+    low, high = 0.0, step
+    for _ in range(POLISHING):
         if shorter <= 4.0 * EPS * abs(t) or not trial(iw, rw, t, shorter, False):
             break
         call_unit(iw[at.UNIT_EVENTS], iw, rw, t + shorter, 0.0, at.EVENT_POLISH, cause)
-        move = rw[iw[at.O_REPORT] + at.R_ROOT]
-        if abs(move) > 0.1 * step:
+        move, past = rw[iw[at.O_REPORT] + at.R_ROOT], rw[iw[at.O_REPORT] + at.R_SIDE] < 0.0
+        if past:
+            high = shorter
+        else:
+            low = shorter
+        if not past and not 0.0 <= move <= 0.1 * step:
             break
-        shorter = min(max(shorter + move, 0.0), step)
-        if abs(move) <= 2.0 * EPS * max(abs(t), shorter):
+        target = shorter + move
+        if past and (move < -0.1 * step or not low < target < high):
+            target = 0.5 * (low + high)
+        last, shorter = shorter, min(target, high)
+        if abs(shorter - last) <= 2.0 * EPS * max(abs(t), shorter):
             break
     if abs(t + shorter - rw[clock + at.ARRIVAL]) <= blur:
         shorter = rw[clock + at.ARRIVAL] - t
@@ -698,9 +723,8 @@ def start_run(iw: Vector, rw: Vector) -> int:
     for j in range(iw[at.M]):
         rw[iw[at.O_DT] + j] = 0.0
     for i in range(iw[at.NG]):
-        rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -NEVER, 0.0
-        rw[iw[at.O_WINDOW] + 2 * iw[at.NG] + i] = 0.0
-        rw[iw[at.O_WINDOW] + 3 * iw[at.NG] + i] = 0.0
+        for k in range(at.N_WINDOW):
+            rw[iw[at.O_WINDOW] + k * iw[at.NG] + i] = -NEVER if k == at.CHANGED else 0.0
         rw[iw[at.O_SLACK] + i] = 0.0
     rw[iw[at.O_REPORT] + at.R_INSTANT] = NEVER
     rw[iw[at.O_FLAGS]], rw[iw[at.O_FLAGS] + 1] = 0.0, 0.0

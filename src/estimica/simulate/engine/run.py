@@ -42,6 +42,15 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """A relation that changed again and again and was let rest near zero, from a time on."""
+
+    time: float
+    index: int  # of the relation
+    width: float  # changes of its zero function within this were not followed
+
+
+@dataclass(frozen=True)
 class Statistics:
     """What a run has cost."""
 
@@ -71,6 +80,7 @@ class Run:
     log: Vector = field(repr=False)
     termination: Termination | None = None  # where the model has ended the run by itself
     notes: tuple[str, ...] = ()  # what to know of its start
+    rests: tuple[Rest, ...] = ()  # relations that were let rest further off than tolerances explain
 
     @property
     def ok(self) -> bool:
@@ -183,6 +193,7 @@ class Workspace:
         self.start_x, self.start_S = part(at.O_W0, n)[: self.nx], part(at.O_W0, n)[self.nx :]
         self.setting = part(at.O_SETTING, at.N_SETTING)
         self.atol = part(at.O_ATOL, n)
+        self.window = part(at.O_WINDOW, at.N_WINDOW * h.ng).reshape(at.N_WINDOW, h.ng)
         part(at.O_Z_LOW, h.nz)[:], part(at.O_Z_HIGH, h.nz)[:] = h.z_low, h.z_high
         self.counters = self.iw[at.STEPS : at.STEPS + at.N_COUNTER]
         self.iw[at.LOG] = self.log.ctypes.data
@@ -193,6 +204,17 @@ class Workspace:
     def _part(self, place: int, size: int) -> Vector:
         start = int(self.iw[place])
         return self.rw[start : start + size]
+
+    def rests(self) -> tuple[Rest, ...]:
+        """The relations that were let rest further off their surface than the tolerances of the
+        run, of the largest value that each has had and of the states, explain."""
+        widest = self.window[at.WIDEST]
+        if not widest.any() or self.options is None:
+            return ()
+        least = float(np.min(np.asarray(self.options.atol)))
+        far = widest > np.maximum(self.options.rtol * self.window[at.SIZE], least)
+        since = self.window[at.WIDEST_AT]
+        return tuple(Rest(float(since[i]), int(i), float(widest[i])) for i in np.flatnonzero(far))
 
     def set_grid(self, times: Vector, pieces: Pieces) -> None:
         """Tells compiled code where times and inputs are; they often stay from run to run."""
@@ -263,7 +285,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_VDOT: nv, at.O_DT: m, at.O_ZERO: ng, at.O_ZERO_LOW: ng, at.O_ZERO_RATE: ng,
         at.O_ZERO_S: ng * m, at.O_SLACK: ng, at.O_TRIGGERED: ng, at.O_INSTANT: nt,
         at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
-        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 4 * ng, at.O_C: nc,
+        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: at.N_WINDOW * ng, at.O_C: nc,
         at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: _checks(h),
         at.O_SAVED: kernel.code.n_constants, at.O_STIFF_SAVED: 0,
         at.O_SPARSE_Z: at.sparse_reals(kernel.z_plan, m),
@@ -567,7 +589,8 @@ def _collect(workspace: Workspace, times: Vector, Y: Vector, YS: Vector, code: i
     """The Run, with what was not reached set to NaN."""
     events = int(workspace.counters[at.EVENTS - at.STEPS])
     log = workspace.log[: at.LOG_WIDTH * min(events, LOG_SIZE)].copy() if events else _NO_LOG
-    run = Run(times, Y, YS, code, workspace.summary.copy(), workspace.sizes, log)
+    rests = workspace.rests() if workspace.relations else ()
+    run = Run(times, Y, YS, code, workspace.summary.copy(), workspace.sizes, log, rests=rests)
     if code == outcome.DONE:
         return run
     if code == outcome.TERMINATED:

@@ -25,7 +25,7 @@ from estimica.flat.system import FlatSystem
 from estimica.simulate.engine.options import Options
 from estimica.simulate.engine.run import Run
 from estimica.simulate.engine.status import Termination
-from estimica.simulate.failure import run_failure_text
+from estimica.simulate.failure import rest_notes, run_failure_text
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.modelica.frequency import LinearisedModel
 from estimica.simulate.modelica.linearisation import Linearisation, linearise
@@ -373,7 +373,7 @@ class ModelicaModel(LinearisedModel):
             descriptions={n: by_name[n].description for n in names if n in by_name},
             statistics=asdict(run.statistics),
             events=tuple(e.time for e in run.events),
-            notes=run.notes,
+            notes=(*run.notes, *rest_notes(self.equations, run)),
         )
 
     def __reduce__(self) -> tuple[object, ...]:

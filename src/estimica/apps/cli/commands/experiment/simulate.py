@@ -141,7 +141,11 @@ def _deliver(
         result=lambda: as_object("simulate", trajectory),
         texts=lambda: filter(
             None,
-            [*map(text, curves_of(trajectory)), *trajectory.notes, _end_text(trajectory)],
+            [
+                *map(text, curves_of(trajectory)),
+                *map("note: {}".format, trajectory.notes),
+                _end_text(trajectory),
+            ],
         ),
         outputs=requested_outputs(
             (csv, trajectory.to_csv),
