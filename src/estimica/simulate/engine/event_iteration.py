@@ -323,19 +323,6 @@ def leave_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
 
 
 @engine_function
-def narrow_surfaces(iw: Vector, rw: Vector, blur: float) -> None:
-    """How near is near until the next event, by the slopes after this one: what a steep slope
-    before it has left is known, and must not hide what comes later."""
-    size = iw[at.O_WINDOW] + at.SIZE * iw[at.NG]
-    for i in range(iw[at.NG]):
-        slack = iw[at.O_SLACK] + i
-        # what is left, and as much again; before the first step sizes are not known
-        near = max(4.0 * abs(rw[iw[at.O_ZERO] + i]), abs(rw[iw[at.O_ZERO_RATE] + i]) * blur)
-        if rw[size + i] > 0.0:
-            rw[slack] = min(rw[slack], max(near, RESOLVED * rw[size + i]))
-
-
-@engine_function
 def release_moved(iw: Vector, rw: Vector, t: float, blur: float) -> None:
     """Lets go of relations whose surface moves away at the very instant at which they reach it.
 
@@ -411,7 +398,6 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
             return failure(code)
         flipped = leave_surfaces(iw, rw, t, blur)
         if flipped < 0:
-            narrow_surfaces(iw, rw, blur)
             shift(iw, rw, -1.0, iw[at.O_K1])
             return DONE
         flips += 1

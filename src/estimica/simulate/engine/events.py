@@ -131,8 +131,8 @@ def locate(iw: Vector, rw: Vector, t: float, h: float) -> int:
             return first
         low = high
     for i in range(ng):  # what has gone deep into its mode is not on its surface any more
-        if rw[low_zero + i] > AWAY * max(rw[iw[at.O_SLACK] + i], rw[rest + i]):
-            rw[iw[at.O_SLACK] + i] = rw[rest + i] = 0.0
+        if rw[low_zero + i] > AWAY * rw[rest + i]:
+            rw[rest + i] = 0.0
     return -1
 
 

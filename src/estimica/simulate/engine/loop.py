@@ -570,23 +570,26 @@ def stop_at_event(iw: Vector, rw: Vector) -> int:
     # the end of a step is more exact than a point within it. Newton's method begins at the
     # root of the dense output, so that few rounds do; a tenth of the step is not a correction.
     # Where it would leave what is known to hold the root, that is halved
-    low, high = 0.0, step
+    low, high, seen = 0.0, step, False
     for _ in range(POLISHING):
         if shorter <= 4.0 * EPS * abs(t) or not trial(iw, rw, t, shorter, False):
             break
         call_unit(iw[at.UNIT_EVENTS], iw, rw, t + shorter, 0.0, at.EVENT_POLISH, cause)
-        move, past = rw[iw[at.O_REPORT] + at.R_ROOT], rw[iw[at.O_REPORT] + at.R_SIDE] < 0.0
-        if past:
-            high = shorter
+        move = rw[iw[at.O_REPORT] + at.R_ROOT]
+        if abs(move) <= 2.0 * EPS * max(abs(t), shorter):
+            shorter = min(max(shorter + move, 0.0), step)
+            break
+        if rw[iw[at.O_REPORT] + at.R_SIDE] < 0.0:
+            high, seen = shorter, True
         else:
             low = shorter
-        if not past and not 0.0 <= move <= 0.1 * step:
+        if abs(move) <= 0.1 * step and low < shorter + move < high:
+            shorter += move
+        elif seen:
+            shorter = 0.5 * (low + high)
+        else:
             break
-        target = shorter + move
-        if past and (move < -0.1 * step or not low < target < high):
-            target = 0.5 * (low + high)
-        last, shorter = shorter, min(target, high)
-        if abs(shorter - last) <= 2.0 * EPS * max(abs(t), shorter):
+        if high - low <= 2.0 * EPS * max(abs(t), shorter):
             break
     if abs(t + shorter - rw[clock + at.ARRIVAL]) <= blur:
         shorter = rw[clock + at.ARRIVAL] - t
