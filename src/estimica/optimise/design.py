@@ -60,6 +60,11 @@ class Design:
         self.simulations = 0
         self.differenced: set[str] = set()  # labels of criteria without exact gradients
 
+    @property
+    def trajectories(self) -> tuple[TrajectoryScorer, ...]:
+        """Those of its parts that look at signals over time."""
+        return tuple(s for s in self._scorers if isinstance(s, TrajectoryScorer))
+
     def make_quick(self) -> None:
         """From now on values without slopes are as exact as the study's own tolerances.
 

@@ -68,6 +68,7 @@ def montecarlo(
         progress=progress,
         run=run,
         centre=_centre(samples, spread, known),
+        curves=chosen.curves,
     )
     how = "sobol" if chosen.sensitivity == "sobol" else chosen.sampling
     remark = "" if known is None else known.remark(samples)

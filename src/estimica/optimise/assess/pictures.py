@@ -24,6 +24,7 @@ from estimica.base.view import (
     name_with_unit,
 )
 from estimica.optimise.assess.effects import tornado
+from estimica.optimise.assess.family_pictures import family_curves
 from estimica.optimise.assess.result import Assessment
 from estimica.optimise.criteria.score import CensoredColumn
 
@@ -33,7 +34,7 @@ BINS = 60
 MOST_AXES = 12  # of parallel coordinates
 KINDS = (
     "auto", "curves", "map", "scatter", "parallel", "tornado", "distribution", "cdf",
-    "sensitivity", "local",
+    "sensitivity", "local", "families",
 )  # fmt: skip
 
 
@@ -52,6 +53,8 @@ def picture(assessment: Assessment, kind: str = "auto", names: Sequence[str] = (
     chosen = tuple(names)
     if kind == "curves":
         return curves(assessment, chosen)
+    if kind == "families":
+        return family_curves(assessment, chosen)
     if kind == "map":
         return maps(assessment, chosen)[0]
     if kind == "scatter":

@@ -14,6 +14,7 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Flags, Vector
 from estimica.base.result import Outcome, Result
+from estimica.optimise.assess.families import Family
 from estimica.optimise.assess.global_sensitivity import GlobalSensitivity
 from estimica.optimise.assess.samples import Samples
 from estimica.optimise.criteria.score import CensoredColumn, CriterionInCase, FailedDesign
@@ -65,6 +66,7 @@ class Assessment(Result):
     remark: str = ""  # what to know of how they were drawn
     #: of each sample the cases that the model has ended by itself, and how
     ended: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    families: tuple[Family, ...] = ()  # the signals behind the criteria, of some of the samples
 
     def named(self, command: str, design: str, levels: Sequence[float] = ()) -> Assessment:
         """The same as the result of a command."""
@@ -224,7 +226,8 @@ class Assessment(Result):
     def plot(self, kind: str = "auto", *names: str) -> Any:
         """A Plotly figure.
 
-        `kind` is "curves" (one parameter, or one at a time), "map" (a grid of two parameters),
+        `kind` is "families" (the signals behind the criteria over time), "curves" (the criteria
+        along one parameter, or one at a time), "map" (a grid of two parameters),
         "scatter", "parallel", "tornado", "distribution", "cdf" or "sensitivity"; "auto" takes what
         suits the samples. `names` are the criteria to show; without any the largest
         criterion/demand, or all.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import DesignError, EstimicaError
 from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
@@ -21,6 +21,7 @@ from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for
+from estimica.optimise.assess.families import Family, chosen_rows, families
 from estimica.optimise.assess.result import Assessment, FailedSample, local_sensitivity
 from estimica.optimise.assess.samples import Samples
 from estimica.optimise.criteria.score import FailedDesign
@@ -48,11 +49,13 @@ def assess(
     progress: OnProgress | None = None,
     run: RunWriter | None = None,
     centre: Mapping[str, float] | None = None,
+    curves: int = 0,
 ) -> Assessment:
     """The criteria of a study at every sample; those that fail are kept with their reasons.
 
     Parameters that are sampled need not be tuners; they stand before what cases fix. Tuners that
-    are not sampled keep their start. Local sensitivities are taken at `centre`.
+    are not sampled keep their start. Local sensitivities are taken at `centre`. Of so many
+    samples the signals behind the criteria are kept as `curves`.
     """
     begun = perf_counter()
     require_parameters(study, samples.names)
@@ -64,6 +67,7 @@ def assess(
     board = _SampleResults(samples, len(design.places), progress)
     writer = run or NoRunWriter()
     local, interrupted = None, False
+    drawn: tuple[Family, ...] = ()
     try:
         board.take_up(writer)
         with one_thread():
@@ -71,14 +75,18 @@ def assess(
         with executor_for(executor, workers) as hands:
             pieces = board.pieces(seconds, hands.workers)
             firsts = list(pieces)
+            context = Context(partial(_built, study, samples.names, samples.values[:1]), design)
             map_with_checkpoints(
                 hands,
                 _scored,
                 {_key(first): rows for first, rows in pieces.items()},
-                context=Context(partial(_built, study, samples.names, samples.values[:1]), design),
+                context=context,
                 run=writer,
                 on_piece=lambda k, outcome: board.note(firsts[k], len(pieces[firsts[k]]), outcome),
             )
+            if curves:
+                rows = chosen_rows(board.good(samples.draws), board.least, curves)
+                drawn = families(design, study, samples.values, rows, hands, context)
         if centre is not None:
             with one_thread():
                 local = local_sensitivity(design, np.array([centre[n] for n in samples.names]))
@@ -96,6 +104,7 @@ def assess(
         interrupted=interrupted,
         seconds=perf_counter() - begun,
         local=local,
+        families=drawn,
     )
 
 
@@ -110,6 +119,16 @@ class _SampleResults:
         self.done = np.zeros(len(samples), bool)
         self.failures: dict[int, FailedSample] = {}
         self.ended: dict[int, Mapping[str, str]] = {}  # cases that the model has ended, and how
+
+    @property
+    def least(self) -> Vector:
+        """Values, and what they are at least where they were not reached."""
+        return np.where(np.isfinite(self.at_least), self.at_least, self.found)
+
+    def good(self, draws: int) -> Flags:
+        """Samples that were simulated and that count."""
+        counts = np.arange(len(self.done)) < draws
+        return np.asarray(np.isfinite(self.least).all(axis=1) & counts, bool)
 
     def take_up(self, run: RunWriter) -> None:
         """Know again what the run has noted, however it was cut into pieces then."""

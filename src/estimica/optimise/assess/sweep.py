@@ -56,6 +56,7 @@ def sweep(
         centre=_centre(
             study, {n: tuple(samples.values[:, k]) for k, n in enumerate(samples.names)}
         ),
+        curves=chosen.curves,
     )
     return replace(assessment.named("sweep", chosen.design), seed=chosen.seed)
 

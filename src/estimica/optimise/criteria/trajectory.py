@@ -287,6 +287,30 @@ class TrajectoryScorer:
         """The experiment with the tolerances that the study gives."""
         return self._response(times, tuners, outputs, False, self._loose)
 
+    def grid(self, count: int) -> Vector:
+        """Evenly spaced times from begin to end."""
+        return np.linspace(self.experiment.begin, self.experiment.end, count)
+
+    def courses(self, tuners: Vector, count: int) -> dict[str, Vector] | None:
+        """Every signal and reference by its text, at `count` times; None where it failed.
+
+        After the end that a model has made itself there is nothing: NaN.
+        """
+        times = self.grid(count)
+        wanted = tuple(dict.fromkeys(n for f in self.formulas for n in f.variables))
+        outputs = wanted or self._states[:1] or self._outputs[:1]
+        try:
+            run = self.response(times, tuners, outputs).at()
+        except SimulationError:
+            return None
+        end = run.termination if isinstance(run, Run) else None
+        if end is None and not run.ok:
+            return None
+        after = times > (np.inf if end is None else end.time)
+        none = np.zeros((*run.Y.shape, 0))
+        samples = sampled(times, outputs, run.Y, none, self.links, tuners, self.fixed)
+        return {f.text: np.where(after, np.nan, np.array(f.value(samples))) for f in self.formulas}
+
     def _response(
         self,
         times: Vector,

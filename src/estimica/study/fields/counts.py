@@ -62,6 +62,8 @@ COMBINATIONS = SAMPLES
 NAME = 4_096
 #: points of a map along each tuner: with 1,000 a million costs are computed and drawn
 MAP_POINTS = 1_000
+#: samples of an assessment whose curves are kept: 1,000 with 151 times each are a megabyte a signal
+CURVES = 1_000
 #: points of a cost curve: more than a screen can show
 CURVE_POINTS = 10_000
 #: times of a simulation or signal on the command line; all are held, written and drawn

@@ -10,6 +10,7 @@ from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.study.fields.counts import (
+    CURVES,
     EVALUATIONS,
     FRONT,
     ITERATIONS,
@@ -180,6 +181,16 @@ class MontecarloTable:
         Field(description="Which parameters matter: Morris' screening or Sobol's indices."),
     ] = "none"
     seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of the draws."), WHOLE] = 1
+    curves: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=CURVES,
+            description="Samples whose signals are drawn over time, each simulated once more; "
+            "0 draws none.",
+        ),
+        WHOLE,
+    ] = 100
 
 
 def montecarlo_table(*tables: Mapping[str, Any]) -> MontecarloTable:
@@ -203,6 +214,16 @@ class SweepTable:
         int, Field(ge=1, le=SAMPLES, description="Latin hypercube and Sobol: how many."), WHOLE
     ] = 256
     seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of the samples."), WHOLE] = 1
+    curves: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=CURVES,
+            description="Samples whose signals are drawn over time, each simulated once more; "
+            "0 draws none.",
+        ),
+        WHOLE,
+    ] = 100
 
 
 def sweep_table(*tables: Mapping[str, Any]) -> SweepTable:

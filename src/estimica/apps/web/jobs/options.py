@@ -94,9 +94,13 @@ COMMANDS: Mapping[str, Allowed] = {
             "fit": WORD,
         }
     ),
-    "sweep": Allowed(_SHARED | _AGAIN | {"vary": TEXT, "design": WORD, "samples": WHOLE}),
+    "sweep": Allowed(
+        _SHARED | _AGAIN | {"vary": TEXT, "design": WORD, "samples": WHOLE, "curves": WHOLE}
+    ),
     "montecarlo": Allowed(
-        _SHARED | _AGAIN | {"samples": WHOLE, "sampling": WORD, "source": WORD, "sensitivity": WORD}
+        _SHARED
+        | _AGAIN
+        | {"samples": WHOLE, "sampling": WORD, "source": WORD, "sensitivity": WORD, "curves": WHOLE}
     ),
     "design-input": Allowed(
         {"workers": WHOLE, "kind": WORD, "criterion": WORD, "refine": FLAG, "fit": WORD} | _AGAIN

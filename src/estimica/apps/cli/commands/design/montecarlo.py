@@ -40,6 +40,9 @@ def montecarlo(
         str | None, typer.Option(help="Which parameters matter: morris, sobol or none.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the draws.")] = None,
+    curves: Annotated[
+        int | None, typer.Option(help="Samples whose signals are drawn over time; 0 for none.")
+    ] = None,
     csv: Table = None,
     report: ReportPath = None,
     workers: Workers = None,
@@ -61,7 +64,12 @@ def montecarlo(
         require_outputs(csv, page=report)
         checked = session.checked_study()
         given = given_options(
-            samples=samples, sampling=sampling, source=source, sensitivity=sensitivity, seed=seed
+            samples=samples,
+            sampling=sampling,
+            source=source,
+            sensitivity=sensitivity,
+            seed=seed,
+            curves=curves,
         )
         settings = asdict(montecarlo_table(session.own_table(checked), given))
         work = partial(assess, workers=workers, executor=executor, store=store)

@@ -40,6 +40,9 @@ def sweep(
         int | None, typer.Option(help="How many, of latin-hypercube and sobol.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the samples.")] = None,
+    curves: Annotated[
+        int | None, typer.Option(help="Samples whose signals are drawn over time; 0 for none.")
+    ] = None,
     csv: Table = None,
     report: ReportPath = None,
     workers: Workers = None,
@@ -61,7 +64,11 @@ def sweep(
         require_outputs(csv, page=report)
         checked = session.checked_study()
         given = given_options(
-            vary=ranges(vary) if vary else None, design=design, samples=samples, seed=seed
+            vary=ranges(vary) if vary else None,
+            design=design,
+            samples=samples,
+            seed=seed,
+            curves=curves,
         )
         settings = asdict(sweep_table(session.own_table(checked), given))
         work = partial(assess, workers=workers, executor=executor)
