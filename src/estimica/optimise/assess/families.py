@@ -32,37 +32,52 @@ class Family:
     time: Vector
     rows: Indices
     values: Vector  # (samples, times)
+    typical: Flags  # (samples,) those that were chosen by chance; the others are extremes
     reference: Vector | None  # where it is the same in all samples
 
     def quantiles(self, levels: Sequence[float]) -> Vector:
-        """Of the values at each time, (levels, times); NaN where all runs have ended."""
+        """Of the values at each time, (levels, times); NaN where all runs have ended.
+
+        The smallest and the largest are of all runs, others of those that were chosen by chance.
+        """
         quantiles = np.full((len(levels), len(self.time)), np.nan)
-        known = np.isfinite(self.values).any(axis=0)
-        quantiles[:, known] = np.nanquantile(self.values[:, known], list(levels), axis=0)
+        known = np.isfinite(self.values[self.typical]).any(axis=0)
+        for k, level in enumerate(levels):
+            values = self.values if level in (0.0, 1.0) else self.values[self.typical]
+            quantiles[k, known] = np.nanquantile(values[:, known], level, axis=0)
         return quantiles
 
 
-def chosen_rows(good: Flags, least: Vector, count: int) -> Indices:
-    """Samples whose curves are drawn: some from all over, and the extremes of every criterion.
+def chosen_rows(good: Flags, least: Vector, count: int) -> tuple[Indices, Flags]:
+    """Samples whose curves are drawn, `count` by chance and the extremes of every criterion.
+
+    With them comes which were chosen by chance: the extremes would widen a band of quantiles.
 
     The same for the same samples, whoever simulates them and however often it was interrupted.
     """
     known = np.flatnonzero(good)
     if len(known) <= count:
-        return known
-    extremes = {int(known[f(least[known, k])]) for k in range(least.shape[1])
-                for f in (np.argmin, np.argmax)}  # fmt: skip
-    extremes = set(sorted(extremes)[:count])
-    order = np.random.default_rng(len(good)).permutation(known)
-    rest = [int(k) for k in order if int(k) not in extremes][: count - len(extremes)]
-    return np.array(sorted([*extremes, *rest]), np.int64)
+        return known, np.ones(len(known), bool)
+    extremes = {
+        int(known[f(least[known, k])])
+        for k in range(least.shape[1])
+        for f in (np.argmin, np.argmax)
+    }
+    by_chance = np.random.default_rng(len(good)).choice(known, count, replace=False)
+    rows = np.array(sorted({*extremes, *by_chance.tolist()}), np.int64)
+    return rows, np.isin(rows, by_chance)
 
 
 def families(
-    design: Design, study: Study, samples: Vector, rows: Indices, hands: Executor,
+    design: Design,
+    study: Study,
+    samples: Vector,
+    chosen: tuple[Indices, Flags],
+    hands: Executor,
     context: Context[Design],
-) -> tuple[Family, ...]:  # fmt: skip
+) -> tuple[Family, ...]:
     """The signals behind the criteria in these samples, each simulated once more."""
+    rows, typical = chosen
     items = [samples[k].tolist() for k in rows]
     outcomes = hands.map(_courses, items, context=context)
     found = [o.result() if o.done else {} for o in outcomes]
@@ -72,7 +87,7 @@ def families(
         case = scorer.experiment.case
         for signal, places in _signals(design.places, case).items():
             kept = [k for k, one in enumerate(found) if signal in one.get(case, {})]
-            if not kept:
+            if not typical[kept].any():
                 continue
             values = np.array([found[k][case][signal] for k in kept])
             made.append(
@@ -84,6 +99,7 @@ def families(
                     scorer.grid(TIMES),
                     rows[kept],
                     values,
+                    typical[kept],
                     _reference(design.places[places[0]], [found[k][case] for k in kept]),
                 )
             )

@@ -10,12 +10,19 @@ from estimica.base.view import Curve, Curves, Panel, Ribbon, name_with_unit
 from estimica.optimise.assess.families import Family
 from estimica.optimise.assess.result import Assessment
 
-RED, GREEN, ORANGE, BLUE, GREY = 1, 2, 4, 0, 7
+RED, GREEN, PINK, BLUE, GREY = 1, 2, 3, 0, 7
 SINGLE = 45  # runs of one panel that are drawn as lines; chosen: more make a carpet
 MOST_PANELS = 12  # of a page
-STRENGTH = 0.45  # of a single run, so that many of them show where they are dense
+STRENGTH = 0.65  # of a single run, so that many of them show where they are dense
 DIGITS = 5  # of numbers in JSON: more than a picture shows
 IN_JSON = 20  # single runs of a family in JSON
+
+ABOUT = (
+    "The signals that the criteria look at, in many samples: the band, the median, and single runs "
+    "in the colour of whether the demands on this signal hold. Runs that have not settled within "
+    "their window are dashed and apart: they have no number. The extremes of every criterion are "
+    "always among the single runs."
+)
 
 HOLD, HOLD_NOT, OPEN = "demands hold", "demands do not hold", "not settled"
 
@@ -63,7 +70,7 @@ def _panel(assessment: Assessment, family: Family, listed: set[str]) -> Panel:
 
     low, middle, high = _band(assessment, family)
     lines = []
-    colours = {HOLD: GREEN, HOLD_NOT: RED, OPEN: ORANGE}
+    colours = {HOLD: GREEN, HOLD_NOT: RED, OPEN: PINK}
     shown = _single(assessment, family)
     for word, rows in kinds_of_runs(assessment, family).items():
         name = _word(assessment, family) if word == OPEN else word

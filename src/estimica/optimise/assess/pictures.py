@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,7 +29,8 @@ from estimica.optimise.assess.family_pictures import family_curves
 from estimica.optimise.assess.result import Assessment
 from estimica.optimise.criteria.score import CensoredColumn
 
-BLUE, RED, GREEN, ORANGE, GREY = 0, 1, 2, 4, 7
+BLUE, RED, GREEN, PINK, ORANGE, GREY = 0, 1, 2, 3, 4, 7
+APART = 0.08  # of the range of values: a gap beside them, and the width of the bar behind it
 NOT_REACHED = "not reached: above"
 BINS = 60
 MOST_AXES = 12  # of parallel coordinates
@@ -302,7 +304,19 @@ def _histogram(assessment: Assessment, own: CensoredColumn, *, first: bool) -> P
     steps = np.concatenate([[0.0], counts.astype(float), [0.0]])
     line = Curve("samples", np.append(edges[0], edges), steps, stepped=True, colour=BLUE,
                  listed=first)  # fmt: skip
-    return _marked(assessment, own, line, float(counts.max()), "samples", first)
+    panel = _marked(assessment, own, line, float(counts.max()), "samples", first)
+    if not own.open:
+        return panel
+    right = max([high, *(float(np.max(c.time)) for c in panel.curves)]) + APART * (high - low)
+    return replace(panel, curves=(*panel.curves, _apart(own, right, high - low, first)))
+
+
+def _apart(own: CensoredColumn, right: float, width: float, first: bool) -> Curve:
+    """How many have no value, as a bar beside all values: where it stands means nothing."""
+    ends = right + APART * width * np.array([0.0, 0.0, 1.0, 1.0])
+    heights = own.open * np.array([0.0, 1.0, 1.0, 0.0])
+    name = f"{own.place.open_word}: no value"
+    return Curve(name, ends, heights, dashed=True, colour=PINK, listed=first)
 
 
 def _cumulative(assessment: Assessment, own: CensoredColumn, *, first: bool) -> Panel:

@@ -15,7 +15,7 @@ from estimica.base.view import Page, Rounded, Section, Table, name_with_unit, st
 from estimica.data.writers import write_table
 from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.optimise.assess.effects import effects, effects_table, tornado
-from estimica.optimise.assess.family_pictures import families_object, family_curves
+from estimica.optimise.assess.family_pictures import ABOUT, families_object, family_curves
 from estimica.optimise.assess.pictures import (
     curves,
     distributions,
@@ -51,12 +51,6 @@ _SAMPLES = (
     "Each line is a sample, through its parameters and criteria; drag along an axis to pick some. "
     "Points show the same, parameter by parameter. A criterion that was not reached is drawn where "
     "its window ends: it lies above."
-)
-_FAMILIES = (
-    "The signals that the criteria look at, in many samples: the band, the median, and single runs "
-    "in the colour of whether the demands on this signal hold. Runs that have not settled within "
-    "their window are dashed and apart: they have no number. The extremes of every criterion are "
-    "always among the single runs."
 )
 _EFFECTS = "By how much each parameter moves the criteria over its range: the longer, the more."
 GLOBAL = {
@@ -290,7 +284,7 @@ def _sections(assessment: Assessment) -> Iterator[Section]:
 def _pictures(assessment: Assessment) -> Iterator[Section]:
     kind = natural(assessment)
     if assessment.families:
-        yield Section("Families of curves", _FAMILIES, (family_curves(assessment),))
+        yield Section("Families of curves", ABOUT, (family_curves(assessment),))
     if kind == "curves":
         yield Section("Criteria along the parameters", _ALONG, (curves(assessment),))
     if is_map(assessment):

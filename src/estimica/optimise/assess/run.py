@@ -85,8 +85,8 @@ def assess(
                 on_piece=lambda k, outcome: board.note(firsts[k], len(pieces[firsts[k]]), outcome),
             )
             if curves:
-                rows = chosen_rows(board.good(samples.draws), board.least, curves)
-                drawn = families(design, study, samples.values, rows, hands, context)
+                chosen = chosen_rows(board.good(samples.draws), board.least, curves)
+                drawn = families(design, study, samples.values, chosen, hands, context)
         if centre is not None:
             with one_thread():
                 local = local_sensitivity(design, np.array([centre[n] for n in samples.names]))
