@@ -30,8 +30,8 @@ HOLD, HOLD_NOT, OPEN = "demands hold", "demands do not hold", "not settled"
 def kinds_of_runs(assessment: Assessment, family: Family) -> dict[str, Flags]:
     """Which of a family's runs satisfy the demands on its signal, do not, or have not settled."""
     counted = [k for k in family.places if assessment.places[k].role != "watch"]
-    open_ = assessment.open[np.ix_(family.rows, list(family.places))].any(axis=1)
-    held = assessment.held[np.ix_(family.rows, counted)].all(axis=1)
+    open_ = np.asarray(assessment.open[family.rows][:, list(family.places)].any(axis=1), bool)
+    held = np.asarray(assessment.held[family.rows][:, counted].all(axis=1), bool)
     return {HOLD: held & ~open_, HOLD_NOT: ~held & ~open_, OPEN: open_}
 
 
@@ -114,7 +114,7 @@ def _single(assessment: Assessment, family: Family) -> set[int]:
     count = len(family.rows)
     if count <= SINGLE:
         return set(range(count))
-    least = assessment.least[np.ix_(family.rows, list(family.places))]
+    least = assessment.least[family.rows][:, list(family.places)]
     chosen = {int(f(column)) for column in least.T for f in (np.argmin, np.argmax)}
     for rows in kinds_of_runs(assessment, family).values():
         places: Indices = np.flatnonzero(rows)
