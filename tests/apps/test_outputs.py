@@ -106,10 +106,11 @@ WRITES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         {"--report": "r.html", "--csv": "c.csv"},
     ),
     "demo": ((), {"--report": "r.html"}),
+    "sensitivity-system": (("Lag.mo", "--tuners", "T"), {"--out": "E.mo"}),
 }
 #: folders that are made and filled
 FOLDERS = {("report", "figures"), ("demo", "files"), ("export", "petab")}
-QUICK = ("fit", "sweep", "simulate", "signal", "schema", "new", "report")
+QUICK = ("fit", "sweep", "simulate", "signal", "schema", "new", "report", "sensitivity-system")
 
 
 @pytest.fixture
