@@ -46,7 +46,8 @@ def picture(
             f"there is no plot '{kind}'{did_you_mean(kind, kinds)} ({', '.join(kinds)})",
         )
     if kind in ("fit", "residuals", "parity"):
-        against, by = points.chosen_axes(fit, against, by)
+        if not iterations or against or by:  # what [static] says is not for iterations
+            against, by = points.chosen_axes(fit, against, by)
     elif against or by:
         raise FitError("F094", f"plot '{kind}' is not drawn against a variable; leave that out")
     if kind == "parity":

@@ -21,6 +21,7 @@ from estimica.base.view import (
 from estimica.estimate.fit.as_json import as_object, ranked
 from estimica.estimate.fit.noise_levels import noise_levels, noise_remark, noise_row
 from estimica.estimate.fit.pictures import picture
+from estimica.estimate.fit.point_page import point_sections
 from estimica.estimate.fit.point_pictures import chosen_axes, residual_panels
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.weighting import WORDS, prefilter_weighting
@@ -68,8 +69,7 @@ def _sections(
         words = _RESIDUALS + (_FILTERED if filtered else "")
         yield Section("Residuals", words, tuple(_residuals(fit, against, by)))
         if not fit.study.model.has_time:
-            parity = replace(picture(fit, "parity", None, None, by), title="")
-            yield Section("Simulated against measured", _PARITY, (parity,))
+            yield from point_sections(fit, against, by)
         if any(o.prefilter for c in fit.cases for o in c.outputs if c.role == "calibrate"):
             weighting = prefilter_weighting(fit)
             curves = replace(weighting.curves(), title="")
@@ -102,7 +102,6 @@ _FILTERED = (
     " Those of filtered outputs are drawn behind the prefilter, which makes neighbours alike; they "
     "are tested before it."
 )
-_PARITY = "Where the model is right, points lie about the line of equal values all along it."
 _STARTS = (
     "Final costs of all starts in order: a step at the left that several starts share is the best "
     "optimum found; the steps above it are local optima."
