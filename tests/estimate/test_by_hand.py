@@ -78,7 +78,8 @@ def test_the_curves_are_those_of_the_fit() -> None:
     assert look.curves.title == "first order: measured and simulated"
     for ours, theirs in zip(look.plot().data, drawn.data, strict=True):
         assert ours.name == theirs.name
-        np.testing.assert_allclose(ours.y, theirs.y, atol=1e-6)
+        there = np.isin(theirs.x, ours.x)  # lines of fits are finer than the samples
+        np.testing.assert_allclose(ours.y, np.asarray(theirs.y)[there], atol=1e-6)
 
 
 def test_long_curves_are_thinned_and_keep_their_extremes() -> None:
