@@ -132,7 +132,9 @@ def arguments(command: str, options: Sequence[str]) -> tuple[list[str], list[str
             names.append(_value(f"'{command}': name", Kind.TEXT, text))
     least, most = allowed.names
     if not least <= len(names) <= most:
-        wanted = f"{least}" if least == most else f"at most {most}"
+        wanted = (
+            f"{least}" if least == most else f"{least} to {most}" if least else f"at most {most}"
+        )
         raise WebError(
             "G042", f"'{command}' takes {wanted} names after the study, not {len(names)}"
         )

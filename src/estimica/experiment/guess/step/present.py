@@ -100,8 +100,9 @@ def curves(guess: FirstGuess) -> Curves:
     name = name_with_unit(r.output, guess.units.get(r.output, ""))
     step = np.array([begin, r.at, end])
     stepped = Curve(r.input, step, np.array([0.0, r.size, r.size]), stepped=True)
-    lines = [*_measured(guess, begin, end), *_levels(guess, begin, end), *_rise(guess, end)]
+    lines = [*_measured(guess, begin, end), *_levels(guess, begin, end)]
     lines += _first_order(guess, begin) if guess.second_order is None else _second_order(guess)
+    lines += _rise(guess, end)
     title = guess.sentence
     panels = (Panel(f"{r.input} − before", (stepped,)), Panel(name, tuple(lines)))
     return Curves(panels, title, f"time [{unit}]", 300)
