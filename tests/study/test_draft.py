@@ -211,3 +211,17 @@ def test_something_measured_is_left_to_compare_with(folder: Path) -> None:
     case = es.read_study(folder / "part.toml").cases[0]
     assert len(case.outputs) == 1
     assert not set(case.outputs) & set(case.inputs)
+
+
+def test_a_class_with_a_modification_is_drafted_under_its_own_name(folder: Path) -> None:
+    Path("Part.mo").write_text(
+        "package Part model Gain parameter Real k(min = 0, max = 9) = 2; input Real u; "
+        "output Real y = k*u; end Gain; end Part;",
+        encoding="utf-8",
+    )
+    Path("points.csv").write_text("u,y\n1,3\n2,6\n", encoding="utf-8")
+    done = estimica("new", "Part.mo", "Part.Gain(k = 3)", "points.csv")
+    assert done.exit_code == 0, done.stderr
+    drafted = es.read_study(folder / "gain.toml")
+    assert es.fit(drafted)["k"] == pytest.approx(3)
+    assert 'class = "Part.Gain(k = 3)"' in Path("gain.toml").read_text(encoding="utf-8")

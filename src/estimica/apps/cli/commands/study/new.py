@@ -16,7 +16,8 @@ from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import AsJson, Libraries
 from estimica.base.errors import StudyError
 
-_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+#: a class, perhaps with a modification
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\s*\(.*\))?$", re.DOTALL)
 _DATA = {
     ".csv",
     ".z",
@@ -147,10 +148,12 @@ def _stem(source: str, class_: str | None) -> str:
     from estimica.simulate.load import ModelSource
 
     if class_ is not None:
-        return class_.rpartition(".")[2].lower()
+        return class_.partition("(")[0].strip().rpartition(".")[2].lower()
     kind = ModelSource(source).kind
     if kind == "transfer function":
         return "transfer_function"
     if kind == "code":
         return Path(source.rpartition(".py")[0]).name.lower()
-    return (Path(source).stem if os.path.exists(source) else source.rpartition(".")[2]).lower()
+    if os.path.exists(source):
+        return Path(source).stem.lower()
+    return source.partition("(")[0].strip().rpartition(".")[2].lower()
