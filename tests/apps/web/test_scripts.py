@@ -55,7 +55,7 @@ READY = """() => {
     && (!left || performance.now() > 6000);  // by hand there is none where the study cannot run
 }"""
 PARTS = (
-    "", "model", "tune", "case", "case/0", "criterion", "criterion/0", "indicator", "indicator/0",
+    "", "model", "tune", "case", "case/0", "starts", "criterion", "criterion/0", "indicator", "indicator/0",
     "estimate", "solver", "static", "release", "bootstrap", "profile", "crossvalidate",
     "input_design", "optimise", "sweep", "montecarlo", "backcalculate", "hand", "runs", "file",
 )  # fmt: skip
