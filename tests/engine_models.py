@@ -13,7 +13,8 @@ from estimica.base.arrays import Vector
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.kernel import Kernel, build_kernel
 from estimica.simulate.engine.options import Options, Pieces
-from estimica.simulate.engine.run import Run, RunStart, integrate
+from estimica.simulate.engine.result import Run
+from estimica.simulate.engine.run import RunStart, integrate
 
 t = ca.SX.sym("t")
 

@@ -90,10 +90,10 @@ def _warm_up() -> None:
     import scipy.io  # noqa: F401
 
     import estimica as es
-    from estimica.simulate.engine.event_iteration import events_unit
-    from estimica.simulate.engine.history import history_unit
+    from estimica.simulate.engine.events.history import history_unit
+    from estimica.simulate.engine.events.iteration import events_unit
     from estimica.simulate.engine.loop import drive
-    from estimica.simulate.engine.rosenbrock import stiff_unit
+    from estimica.simulate.engine.methods.rosenbrock import stiff_unit
     from estimica.simulate.engine.unknowns.algebraic import algebraic_unit
     from estimica.simulate.engine.unknowns.projection import projection_unit
     from estimica.simulate.points.loop import points_unit

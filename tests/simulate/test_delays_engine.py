@@ -7,7 +7,7 @@ import pytest
 from tests import engine_models as models
 from tests.engine_models import Problem, errors
 
-from estimica.simulate.engine import run as engine
+from estimica.simulate.engine import workspace
 from estimica.simulate.engine import status
 from estimica.simulate.engine.options import Options, Pieces
 
@@ -72,7 +72,7 @@ def test_jumps_come_through_delays_with_their_sensitivities(make) -> None:  # ty
 
 
 def test_memory_of_the_past_grows_as_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine._Pool, "segments", 4)
+    monkeypatch.setattr(workspace._Pool, "segments", 4)
     problem = models.delayed_input()
     kernel = problem.kernel()
     pool = engine._pool(kernel)

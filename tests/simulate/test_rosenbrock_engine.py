@@ -8,7 +8,7 @@ import pytest
 from tests import engine_models as models
 from tests.engine_models import HybridSystem, Problem, errors, sym, t, witness
 
-from estimica.simulate.engine import rosenbrock as r
+from estimica.simulate.engine.methods import rosenbrock as r
 from estimica.simulate.engine.options import Options, Pieces
 
 STIFF = Options(rtol=1e-8, atol=1e-10, method="implicit")

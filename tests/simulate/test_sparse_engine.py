@@ -9,7 +9,7 @@ import estimica as es
 from estimica.compiled import kernel as kernels
 from estimica.compiled.sparse_plan import sparse_plan
 from estimica.simulate.engine.options import Options
-from estimica.simulate.engine.run import Run
+from estimica.simulate.engine.result import Run
 
 LOOPS = """
 model Loops "nonlinear equations in a ring, of which none can be solved by itself"

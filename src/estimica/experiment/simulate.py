@@ -24,7 +24,7 @@ from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
 from estimica.data.writers import write_csv
 from estimica.experiment.waveforms.base import Waveform, stamps
-from estimica.simulate.engine.run import Run
+from estimica.simulate.engine.result import Run
 from estimica.simulate.linear.constructors import transfer_function
 from estimica.simulate.modelica.model import ModelicaModel
 

@@ -13,7 +13,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.function import Check, functions_in, statements
 from estimica.simulate.engine import status
-from estimica.simulate.engine.run import Run
+from estimica.simulate.engine.result import Run
 from estimica.simulate.response import Response
 from estimica.structure.sorted_system import Assignment, Block
 

@@ -20,7 +20,8 @@ from estimica.compiled.tuning import Constant, Tuning, find_constant, require_tu
 from estimica.flat.system import Variable
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine.options import Options, Pieces
-from estimica.simulate.engine.run import Run, integrate
+from estimica.simulate.engine.result import Run
+from estimica.simulate.engine.run import integrate
 from estimica.simulate.initial import Initialiser
 
 

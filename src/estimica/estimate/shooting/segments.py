@@ -25,6 +25,7 @@ from estimica.flat import expression as ex
 from estimica.flat.modelica_text import write_expression
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine.options import Pieces
+from estimica.simulate.engine.result import Run
 from estimica.simulate.engine.run import integrate
 from estimica.simulate.failure import failure_text
 from estimica.simulate.inputs import inputs_at
@@ -218,7 +219,7 @@ class SegmentedCase:
             return f"a variable of '{self._tuning.equations.system.flat.name}' is not finite"
         return SegmentTrajectories(values_at, ends)
 
-    def _why(self, run: engine.Run) -> str:
+    def _why(self, run: Run) -> str:
         """Why a piece fails; the states at its start are tuners too."""
         return failure_text(self.response, run, self._tuning.wrt)
 
@@ -228,7 +229,7 @@ class SegmentedCase:
         h = self._tuning.hybrid
         return build_kernel(h, ca.vertcat(h.x, h.z), sensitivities=False)
 
-    def _measured(self, one: Segment, x: Vector, run: engine.Run, values: Vector) -> Vector:
+    def _measured(self, one: Segment, x: Vector, run: Run, values: Vector) -> Vector:
         """States that agree with the samples at the beginning of a piece.
 
         The smallest change of the states, in their typical sizes, that closes most of the gap.
@@ -263,7 +264,7 @@ class _Log:
         self._nodes: list[Vector] = []
         self._ends: list[tuple[Vector, Vector, Vector]] = []
 
-    def add(self, one: Segment, x: Vector, run: engine.Run) -> None:
+    def add(self, one: Segment, x: Vector, run: Run) -> None:
         """Take over what a piece gave."""
         n, own = self._n, slice(0, one.count)
         self._Y[one.rows] = run.Y[own]

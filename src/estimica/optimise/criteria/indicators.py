@@ -18,7 +18,7 @@ from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.signals import SignalFormula, numbers, sampled
 from estimica.optimise.criteria.trajectory import Experiment
 from estimica.simulate.engine.options import Options
-from estimica.simulate.engine.run import Run
+from estimica.simulate.engine.result import Run
 from estimica.study.criterion import Criterion, Indicator
 from estimica.study.study import Study
 

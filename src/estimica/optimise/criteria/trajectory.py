@@ -35,7 +35,7 @@ from estimica.optimise.criteria.smooth_constraint import (
 )
 from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 from estimica.simulate.engine.options import Options
-from estimica.simulate.engine.run import Run
+from estimica.simulate.engine.result import Run
 from estimica.simulate.engine.status import Termination
 from estimica.study.criterion import Criterion
 

@@ -23,7 +23,7 @@ from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment as SuggestedExperiment
 from estimica.flat.system import FlatSystem
 from estimica.simulate.engine.options import Options
-from estimica.simulate.engine.run import Run
+from estimica.simulate.engine.result import Run
 from estimica.simulate.engine.status import Termination
 from estimica.simulate.failure import rest_notes, run_failure_text
 from estimica.simulate.inputs import pieces_of, signals_of

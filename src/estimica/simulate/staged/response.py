@@ -22,7 +22,8 @@ from estimica.compiled.tuning import Constant, require_tunable
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine import status
 from estimica.simulate.engine.options import Options, Pieces
-from estimica.simulate.engine.run import Run, integrate
+from estimica.simulate.engine.result import Run
+from estimica.simulate.engine.run import integrate
 from estimica.simulate.failure import run_failure_text
 from estimica.simulate.inputs import pieces_of
 from estimica.simulate.modelica.model import ModelicaModel

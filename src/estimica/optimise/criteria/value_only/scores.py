@@ -24,7 +24,7 @@ from estimica.optimise.criteria.signals import SignalFormula, sampled
 from estimica.optimise.criteria.trajectory import CompiledCriterion, TrajectoryScorer
 from estimica.optimise.criteria.value_only import measures as quick
 from estimica.simulate.engine.layout import LOG_WIDTH
-from estimica.simulate.engine.run import LOG_SIZE, Run
+from estimica.simulate.engine.result import LOG_SIZE, Run
 from estimica.simulate.response import Response
 
 MARGIN = 0.03  # of what is allowed: panels that are chosen at the start do elsewhere too

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from estimica.simulate.engine.dormand_prince import (  # fmt: skip
+from estimica.simulate.engine.methods.dormand_prince import (  # fmt: skip
     A21,
     A31,
     A32,

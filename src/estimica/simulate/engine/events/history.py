@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.dormand_prince import dense
 from estimica.simulate.engine.evaluation import call, set_result, settle_unknowns
+from estimica.simulate.engine.methods.dormand_prince import dense
 from estimica.simulate.engine.status import ALGEBRAIC, DELAY_NOT_POSITIVE, DONE, HISTORY_FULL
 from estimica.simulate.engine.units import Unit, engine_function
 

@@ -25,7 +25,7 @@ from estimica.simulate.engine.evaluation import (
     set_result,
     settle_unknowns,
 )
-from estimica.simulate.engine.events import (  # fmt: skip
+from estimica.simulate.engine.events.location import (  # fmt: skip
     FREE,
     before,
     due,

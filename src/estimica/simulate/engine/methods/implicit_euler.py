@@ -16,7 +16,7 @@ import numpy as np
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import call, set_result, settle_unknowns
 from estimica.simulate.engine.linear_algebra import add, copy, fill
-from estimica.simulate.engine.rosenbrock import (
+from estimica.simulate.engine.methods.rosenbrock import (
     GAMMA,
     add_slope,
     factorise,

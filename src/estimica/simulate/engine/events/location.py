@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.dormand_prince import dense
 from estimica.simulate.engine.evaluation import (  # fmt: skip
     call,
     derivative,
@@ -17,6 +16,7 @@ from estimica.simulate.engine.evaluation import (  # fmt: skip
     set_result,
     settle_unknowns,
 )
+from estimica.simulate.engine.methods.dormand_prince import dense
 from estimica.simulate.engine.status import ALGEBRAIC, DONE, SINGULAR
 from estimica.simulate.engine.units import call_unit, engine_function, part
 
