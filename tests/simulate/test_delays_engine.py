@@ -7,8 +7,7 @@ import pytest
 from tests import engine_models as models
 from tests.engine_models import Problem, errors
 
-from estimica.simulate.engine import workspace
-from estimica.simulate.engine import status
+from estimica.simulate.engine import status, workspace
 from estimica.simulate.engine.options import Options, Pieces
 
 
@@ -75,7 +74,7 @@ def test_memory_of_the_past_grows_as_needed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(workspace._Pool, "segments", 4)
     problem = models.delayed_input()
     kernel = problem.kernel()
-    pool = engine._pool(kernel)
+    pool = workspace.pool_of(kernel)
     pool.segments = 4
     run = problem.run(kernel)
     assert run.ok
