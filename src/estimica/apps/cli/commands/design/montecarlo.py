@@ -22,6 +22,7 @@ from estimica.apps.cli.options import (
     Workers,
 )
 from estimica.apps.cli.session import Session, given_options
+from estimica.study.fields.counts import CURVES
 
 
 def montecarlo(
@@ -41,7 +42,10 @@ def montecarlo(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the draws.")] = None,
     curves: Annotated[
-        int | None, typer.Option(help="Samples whose signals are drawn over time; 0 for none.")
+        int | None,
+        typer.Option(
+            min=0, max=CURVES, help="Samples whose signals are drawn over time; 0 for none."
+        ),
     ] = None,
     csv: Table = None,
     report: ReportPath = None,

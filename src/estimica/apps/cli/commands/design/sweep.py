@@ -24,6 +24,7 @@ from estimica.apps.cli.options import (
 )
 from estimica.apps.cli.session import Session, given_options
 from estimica.base.errors import DesignError
+from estimica.study.fields.counts import CURVES
 
 
 def sweep(
@@ -41,7 +42,10 @@ def sweep(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the samples.")] = None,
     curves: Annotated[
-        int | None, typer.Option(help="Samples whose signals are drawn over time; 0 for none.")
+        int | None,
+        typer.Option(
+            min=0, max=CURVES, help="Samples whose signals are drawn over time; 0 for none."
+        ),
     ] = None,
     csv: Table = None,
     report: ReportPath = None,
