@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-SLOW = 60_000  # ms: models are compiled while other tests run
+SLOW = 120_000  # ms: models are compiled while other tests run
 expect.set_options(timeout=SLOW)
 MODEL = """
 model Mass "A mass that a controller brings to 1"
