@@ -107,9 +107,16 @@ WRITES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "demo": ((), {"--report": "r.html"}),
     "sensitivity-system": (("Lag.mo", "--tuners", "T"), {"--out": "E.mo"}),
+    "first-guess": (("step.csv", "--input", "u", "--output", "y"), {"--report": "r.html"}),
+    "runs compare": (("last", "other"), {"--report": "r.html"}),
 }
 #: folders that are made and filled
-FOLDERS = {("report", "figures"), ("demo", "files"), ("export", "petab")}
+FOLDERS = {
+    ("report", "figures"),
+    ("demo", "files"),
+    ("export", "petab"),
+    ("runs compare", "figures"),
+}
 QUICK = ("fit", "sweep", "simulate", "signal", "schema", "new", "report", "sensitivity-system")
 
 
@@ -121,6 +128,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     x = np.linspace(0, 1, 30)
     write_csv("line.csv", {"x": x, "y": 1 + 2 * x + 0.1 * rng.standard_normal(30)})
     t = np.arange(400) * 0.1
+    late = np.maximum(t - 2, 0)
+    write_csv("step.csv", {"time": t, "u": 1.0 * (t >= 2), "y": 2 - 2 * np.exp(-late / 3)})
     u = np.tile(rng.standard_normal(100), 4)
     write_csv("record.csv", {"time": t, "u": u, "y": u + 0.01 * rng.standard_normal(400)})
     for name, text in {
@@ -136,7 +145,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def estimica(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    command, *rest = arguments
+    return CliRunner().invoke(app, [*str(command).split(), *map(str, rest)])
 
 
 def path_options() -> Iterator[tuple[str, str]]:
@@ -145,6 +155,7 @@ def path_options() -> Iterator[tuple[str, str]]:
         for one in group.registered_commands:
             callback = inspect.unwrap(one.callback)
             name = one.name or callback.__name__
+            name = f"runs {name}" if group is runs_app else name
             for option, hint in get_type_hints(callback, include_extras=True).items():
                 kind, *notes = get_args(hint) or (hint,)
                 is_option = any(isinstance(note, OptionInfo) for note in notes)
@@ -179,8 +190,12 @@ def without_outputs_nothing_is_lost(command: str, here: Path, as_json: bool) -> 
     old = {name: f"old {name}" for name in options.values()}
     for name, text in old.items():
         Path(name).write_text(text, encoding="utf-8")
-    if command == "report":
+    if command in ("report", "runs compare"):
         assert estimica("fit", "line.toml").exit_code == 0
+    if command == "runs compare":
+        assert estimica("fit", "line.toml", "--starts", "2").exit_code == 0
+        first, second = (r.id for r in Store.beside(here).runs())
+        arguments = (first, second)
     given = [text for option, name in options.items() for text in (option, name)]
     more = ["--json"] if as_json and command != "schema" else []
     with pytest.MonkeyPatch.context() as monkeypatch:

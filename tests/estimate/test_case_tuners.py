@@ -11,7 +11,7 @@ from tests.estimate.test_output_formulas import DECAY, STAMPS, TIGHT, jacobian_e
 import estimica as es
 from estimica.base.errors import EstimicaError
 from estimica.data.table import Data
-from estimica.simulate.linear.constructors import model_in_s
+from estimica.simulate.linear.constructors import model_of_text
 from estimica.study.case import OutputColumn
 from estimica.study.check.run import check_file
 
@@ -84,7 +84,7 @@ def test_expressions_of_a_linear_model_and_of_a_frequency_response() -> None:
         for n, text in (("a", "tau"), ("b", "tau*more"))
     ]
     study = es.Study(
-        model_in_s("1/(1 + k*s)"), [es.Tuner("tau", 0.5), es.Tuner("more", 1.0)], cases
+        model_of_text("1/(1 + k*s)"), [es.Tuner("tau", 0.5), es.Tuner("more", 1.0)], cases
     )
     assert np.allclose(es.fit(study).values, [1, 3], rtol=1e-6)
 

@@ -18,7 +18,7 @@ from estimica.data.table import Data
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.setup import prepare
 from estimica.simulate.formula import formula_model
-from estimica.simulate.linear.constructors import model_in_s
+from estimica.simulate.linear.constructors import model_of_text
 from estimica.study.case import OutputColumn
 from estimica.study.check.run import check_file
 
@@ -129,7 +129,7 @@ def kinds() -> dict[str, es.Study]:
         "function": es.Study(
             es.load_model(function), plain, [decay_case("scale*y^2 + offset*k")], solver=TIGHT
         ),
-        "linear": es.Study(model_in_s("1/(1 + k*s)"), plain, [lag], solver=TIGHT),
+        "linear": es.Study(model_of_text("1/(1 + k*s)"), plain, [lag], solver=TIGHT),
         "formula": es.Study(formula_model({"y": "b1*exp(-x)"}, ["x"]), own, [at_points]),
         "points": es.Study(steady, [es.Tuner("k", 1.3), *own[1:]], [rest]),
     }

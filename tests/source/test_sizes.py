@@ -7,7 +7,7 @@ import time
 import pytest
 
 from estimica.base.errors import EstimicaError, ModelError, SourceError
-from estimica.simulate.linear.constructors import model_in_s
+from estimica.simulate.linear.constructors import model_of_text
 from estimica.source.flatten import variables
 from estimica.source.formula import parse_formula
 from estimica.source.load import load_flat
@@ -104,4 +104,4 @@ def test_a_formula_of_5000_characters_is_read() -> None:
 
 def test_a_transfer_function_of_many_factors_is_not_written_out() -> None:
     factors = "*".join(f"(1 + T{k}*s)" for k in range(40))
-    assert len(model_in_s(f"1/({factors})").parameters) == 40
+    assert len(model_of_text(f"1/({factors})").parameters) == 40

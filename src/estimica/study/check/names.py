@@ -174,13 +174,15 @@ def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
     if refused:  # what is an input and what is none is not known then
         yield refused
         return
+    inputs = [n for n in case.inputs if not _not_input(n, known)]
     for name in case.inputs:
         wrong = _not_input(name, known)
         if wrong:
             yield Problem("C020", where, *wrong)
+    driven = study.model.driven_by(tuple(inputs))
     for name in case.outputs:
         name = name.rpartition("/")[0] or name if case.is_frequency else name
-        why = study.model.driven_by(tuple(case.inputs)).why_unknown(name)
+        why = driven.why_unknown(name)
         wrong = (why, "") if why else _not_output(name, known, has_time=study.model.has_time)
         if wrong:
             yield Problem("C021", where, *wrong)
