@@ -700,3 +700,22 @@ end M;
     cut = model.simulate(np.linspace(0.0, 1.0, 6), outputs=["x"])
     np.testing.assert_allclose(cut.time, [0.0, 0.2, 0.4, 0.5], atol=1e-12)
     np.testing.assert_allclose(cut.value("x"), cut.time, atol=1e-9)
+
+
+def test_an_inverse_that_its_author_gives_is_not_taken_at_its_word():
+    text = """
+model M
+  function f input Real x; output Real y;
+  algorithm y := x^3 + x;
+    annotation (inverse(x = g(y)));
+  end f;
+  function g "near the inverse, not it" input Real y; output Real x;
+  algorithm x := 0.99*y^(1/3);
+  end g;
+  Real x(start = 1);
+equation
+  10*(1 + time) = f(x);
+end M;
+"""
+    (x,) = last(text, "x")
+    assert x**3 + x == pytest.approx(20, rel=1e-10)

@@ -87,14 +87,6 @@ class GivenDerivative:
     moving: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Inverse:
-    """`function` gives input number `input`: its inputs are ours with output 1 in that place."""
-
-    input: int
-    function: FlatFunction
-
-
 @dataclass(frozen=True, eq=False)
 class FlatFunction:
     """Make it by `flat_function`. Inputs are never assigned; what is not yet assigned is 0."""
@@ -104,7 +96,6 @@ class FlatFunction:
     outputs: tuple[str, ...]
     body: tuple[Statement, ...]
     derivative: GivenDerivative | None = None
-    inverses: tuple[Inverse, ...] = ()
     whole: tuple[int, ...] = ()  # outputs that are whole numbers or truth values: they only jump
 
     def __repr__(self) -> str:
@@ -120,12 +111,11 @@ def flat_function(
     outputs: Iterable[str],
     body: Iterable[Statement],
     derivative: GivenDerivative | None = None,
-    inverses: Iterable[Inverse] = (),
     whole: Iterable[int] = (),
 ) -> FlatFunction:
     """The function with this content."""
     content = (
-        name, tuple(inputs), tuple(outputs), tuple(body), derivative, tuple(inverses), tuple(whole),
+        name, tuple(inputs), tuple(outputs), tuple(body), derivative, tuple(whole),
     )  # fmt: skip
     known = _functions.get(content)
     if known is None:

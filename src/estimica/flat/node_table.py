@@ -15,7 +15,6 @@ from estimica.flat.function import (
     FlatFunction,
     Foreign,
     GivenDerivative,
-    Inverse,
     Loop,
     Return,
     Statement,
@@ -53,9 +52,8 @@ class NodeTable:
         if f not in self._numbers:
             body = [self._statement(s) for s in f.body]
             given = f.derivative and [self._function(f.derivative.function), f.derivative.moving]
-            inverses = [[i.input, self._function(i.function)] for i in f.inverses]
             self._numbers[f] = len(self.rows)
-            row = [f.name, f.inputs, f.outputs, body, given, inverses, f.whole]
+            row = [f.name, f.inputs, f.outputs, body, given, f.whole]
             self.rows.append([_FUNCTION, *row])
         return self._numbers[f]
 
@@ -96,7 +94,7 @@ def read_nodes(rows: Iterable[list[Any]]) -> list[Any]:
 
 
 def _read_function(row: list[Any], nodes: Sequence[Any]) -> FlatFunction:
-    _, name, inputs, outputs, body, given, inverses, whole = row
+    _, name, inputs, outputs, body, given, whole = row
     derivative = given and GivenDerivative(nodes[given[0]], tuple(given[1]))
     return flat_function(
         name,
@@ -104,7 +102,6 @@ def _read_function(row: list[Any], nodes: Sequence[Any]) -> FlatFunction:
         outputs,
         [_read_statement(s, nodes) for s in body],
         derivative,
-        [Inverse(k, nodes[f]) for k, f in inverses],
         whole,
     )
 
