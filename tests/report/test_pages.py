@@ -160,6 +160,11 @@ def test_answer_of_a_fit_has_values_quality_and_verdict(fit: es.Fit) -> None:
     assert "white Gaussian noise" in said
 
 
+def test_a_formula_is_told_whole_not_as_the_end_of_a_path(fit: es.Fit) -> None:
+    asked = page_html(fit.page())
+    assert "the model transfer function of K/(1 + tau*s): " in asked
+
+
 def test_python_and_command_line_are_told_apart(
     fit: es.Fit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

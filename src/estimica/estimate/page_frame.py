@@ -20,6 +20,7 @@ from estimica.base.quantities import Quantity
 from estimica.base.view import Listing, Page, Section, Table, ViewElement
 from estimica.data.table import Data
 from estimica.execute.runs.provenance import PACKAGES, environment
+from estimica.simulate.load import is_formula_in_s_or_z
 from estimica.study.case import Case
 from estimica.study.criterion import Criterion
 from estimica.study.study import Study
@@ -104,10 +105,15 @@ def _fits(study: Study, command: str) -> bool:
 
 def _model(study: Study) -> str:
     source = _model_source(study)
-    of = f" of {Path(str(source)).name}" if source and str(source) != study.model.name else ""
+    of = f" of {source_name(str(source))}" if source and str(source) != study.model.name else ""
     about = study.model.description.strip().rstrip(".")
     sentence = f"The study is “{study.name}”, the model {study.model.name}{of}"
     return f"{sentence}: {about}." if about else f"{sentence}."
+
+
+def source_name(source: str) -> str:
+    """What a model is read from, as a page tells it: a file by its name, a formula as it stands."""
+    return source if is_formula_in_s_or_z(source) else Path(source).name
 
 
 def _model_source(study: Study) -> object:

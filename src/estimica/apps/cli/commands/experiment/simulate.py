@@ -17,7 +17,7 @@ from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Samples
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.view import Curves, Page, Section, Table, text, write
-from estimica.estimate.page_frame import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, source_name, with_reproduction
 from estimica.simulate.trajectory import Sensitivities, Trajectory
 from estimica.study.fields.counts import SIMULATED
 
@@ -202,7 +202,7 @@ def page(trajectory: Trajectory, source: str) -> Page:
         Section(heading, words, (replace(curves, title=""),))
         for (heading, words), curves in zip(_PARTS, curves_of(trajectory), strict=False)
     ]
-    wanted = f"To simulate the model {trajectory.model} of {Path(source).name} from {t[0]:g} to "
+    wanted = f"To simulate the model {trajectory.model} of {source_name(source)} from {t[0]:g} to "
     answer = f"{len(t)} samples of each were computed."
     answer += "".join(f" Note: {note}." for note in trajectory.notes)
     if trajectory.termination:
