@@ -53,8 +53,12 @@ def left_out(row: Mapping[str, str]) -> str:
         quick = row["search"] == "levenberg-marquardt" and row["model"] in ("formula", "points")
         if row["inference"] in REFITTING and not quick:
             return "tens of refits of a second each"
-    if row["search"] == "collocation" and row["loss"] != "squared" and row["roles"] == "free start":
+    plain = row["loss"] == "squared" and row["criterion"] not in OWN
+    if row["search"] == "collocation" and not plain and row["roles"] == "free start":
         return "honest, but slow: `iteration limit` after a thousand steps"
+    flat = {"search": "multiple-shooting", "loss": "cauchy", "tuners": "log", "roles": "disturbed"}
+    if all(row[name] == value for name, value in flat.items()):
+        return "honest: `stalled`, far from the data, where this loss is flat"
     repeated = row["loss"] != "squared" or row["inference"] in REFITTING
     slow = row["search"] == "steepest-descent" and row["model"] in ("function", "points", "fmu")
     if slow and repeated:

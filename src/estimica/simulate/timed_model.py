@@ -12,7 +12,7 @@ from estimica.base.errors import ModelError, SimulationError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import Model
-from estimica.simulate.engine.status import Termination
+from estimica.simulate.termination import Termination
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 
 Numbers = Mapping[str, float]

@@ -15,7 +15,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.files.write import atomic_replacement
 from estimica.base.suggest import did_you_mean
-from estimica.simulate.engine.status import Termination
+from estimica.simulate.termination import Termination
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -36,7 +36,7 @@ from estimica.optimise.criteria.smooth_constraint import (
 from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 from estimica.simulate.engine.options import Options
 from estimica.simulate.engine.result import Run
-from estimica.simulate.engine.status import Termination
+from estimica.simulate.termination import Termination
 from estimica.study.criterion import Criterion
 
 RESOLVED = 1e-8  # of a signal's range, what its last coefficients may be: the error of a run

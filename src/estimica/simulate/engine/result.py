@@ -9,7 +9,7 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine import status as outcome
-from estimica.simulate.engine.status import Termination
+from estimica.simulate.termination import Termination
 
 LOG_SIZE = 4096  # events that are remembered one by one, 96 kB; further ones are counted
 NO_LOG = np.zeros(0)

@@ -15,8 +15,8 @@ from estimica.simulate.engine import status as outcome
 from estimica.simulate.engine.loop import drive
 from estimica.simulate.engine.options import DEFAULT, IMPLICIT_EULER, METHODS, Options, Pieces
 from estimica.simulate.engine.result import LOG_SIZE, NO_LOG, Run
-from estimica.simulate.engine.status import Termination
 from estimica.simulate.engine.workspace import Workspace, address_of, pool_of
+from estimica.simulate.termination import Termination
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from estimica.base.arrays import Vector
-
 DONE = 0
 STEP_TOO_SMALL = 1
 TOO_MANY_STEPS = 2
@@ -43,23 +39,3 @@ TEXTS = {
     HISTORY_FULL: "the memory of the delays is full",
     NEEDS_STIFF: "the model has become stiff",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Termination:
-    """The end that a model sets itself by `terminate(message)`: a run is good up to there.
-
-    `y` are the outputs after what happens at that instant; slopes are at a time that stays, and
-    `motion` is how the tuners move it (NaN where no event tells).
-    """
-
-    time: float
-    message: str
-    motion: Vector  # (m,)
-    y: Vector  # (ny,)
-    slope: Vector  # (ny, m)
-
-    @property
-    def text(self) -> str:
-        """When and why, for people."""
-        return f"ended by terminate() at t = {self.time:.6g}: {self.message}"

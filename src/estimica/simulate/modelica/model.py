@@ -24,7 +24,6 @@ from estimica.flat.system import Experiment as SuggestedExperiment
 from estimica.flat.system import FlatSystem
 from estimica.simulate.engine.options import Options
 from estimica.simulate.engine.result import Run
-from estimica.simulate.engine.status import Termination
 from estimica.simulate.failure import rest_notes, run_failure_text
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.modelica.frequency import LinearisedModel
@@ -39,6 +38,7 @@ from estimica.simulate.modelica.sorted_cache import cached_sort
 from estimica.simulate.modelica.steady import steady_state
 from estimica.simulate.ranges import start_notes
 from estimica.simulate.response import Configurations, Response, numbers
+from estimica.simulate.termination import Termination
 from estimica.simulate.timed_model import experiment_times
 from estimica.simulate.trajectory import Trajectory
 from estimica.source.cache import content_key

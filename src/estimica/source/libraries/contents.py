@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from estimica.base.errors import SourceError
+from estimica.base.files.read import open_file
 from estimica.base.suggest import did_you_mean
 from estimica.source.libraries.files import library_text
 from estimica.source.libraries.search import Library, find_library, libraries_given, library_folders
@@ -21,7 +22,7 @@ from estimica.source.syntax import tree
 from estimica.source.syntax.contents import class_of, parts_of
 from estimica.source.syntax.file import parse_file
 
-#: characters of a file in which its first class begins: licences and descriptions are shorter
+#: bytes of a file in which its first class begins: licences and descriptions are shorter
 HEAD = 20_000
 _SPACE = r"(?:\s|//[^\n]*\n|/\*.*?\*/)*"
 _HEAD = re.compile(
@@ -122,8 +123,8 @@ def _of_folder(folder: Path, name: str) -> list[ClassEntry]:
 def _order(folder: Path) -> dict[str, int]:
     """As the author has ordered the package."""
     try:
-        lines = (folder / "package.order").read_text(encoding="utf-8", errors="replace").split()
-    except OSError:
+        lines = library_text(folder / "package.order").split()
+    except SourceError:
         return {}
     return {name: k for k, name in enumerate(lines)}
 
@@ -150,8 +151,8 @@ def _entries(classes: Sequence[tree.ClassDefinition], before: str) -> Iterator[C
 
 def _head_of(path: Path, name: str = "") -> ClassEntry:
     """The head of the class that a file is; called `name`, or as it calls itself."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        head = _HEAD.match(file.read(HEAD))
+    with open_file(path) as file:
+        head = _HEAD.match(file.read(HEAD).decode("utf-8", errors="replace"))
     if head is None:
         return ClassEntry(name or path.parent.name, "class")
     name = name or head["name"]
