@@ -54,7 +54,10 @@ def test_new_writes_a_study_of_points_that_can_be_fitted(parts: Path, tmp_path: 
         '[static]   # each row of the data is an operating point of its own\nmode = "static"'
         in text
     )
-    assert '[case.inputs]\ni = "i"\n"n.v" = 0.0   # a number for all points, or a column\n' in text
+    assert (
+        '[case.inputs]\ni = "i"\n"n.v" = 0.0   # a number for all points, or a column; it has no '
+        "effect on the outputs\n"
+    ) in text
     assert '[case.outputs]\nv = "v"\n' in text
     assert "time =" not in text
     found = json.loads(invoke("fit", study, "--json", "--quiet"))

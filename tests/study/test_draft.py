@@ -225,3 +225,48 @@ def test_a_class_with_a_modification_is_drafted_under_its_own_name(folder: Path)
     drafted = es.read_study(folder / "gain.toml")
     assert es.fit(drafted)["k"] == pytest.approx(3)
     assert 'class = "Part.Gain(k = 3)"' in Path("gain.toml").read_text(encoding="utf-8")
+
+
+VALVE = """
+model Valve
+  connector Port Real p(start = 1e5, unit = "Pa"); flow Real m; end Port;
+  Port a; Port b;
+  input Real opening(min = 0, max = 1) "1: open";
+  input Real h(nominal = 2e5) "Enthalpy that flows in";
+  parameter Real k(nominal = 1e-5) "No value";
+  parameter Real guess(min = -1.7976931348623157e+308, max = 9) = 2;
+equation
+  a.m + b.m = 0;
+  a.m = opening*k*(a.p - b.p)*h/2e5;
+end Valve;
+"""
+
+
+def test_inputs_without_a_column_take_what_the_model_offers_and_never_zero(folder: Path) -> None:
+    Path("Valve.mo").write_text(VALVE, encoding="utf-8")
+    Path("points.csv").write_text("a.p,a.m\n2e5,3\n3e5,6\n4e5,9\n", encoding="utf-8")
+    done = estimica("new", "Valve.mo", "points.csv")
+    assert "input 'opening' is not given" in done.output  # what is left to do
+    text = Path("valve.toml").read_text(encoding="utf-8")
+    told = "for all points, or a column"
+    assert f'"b.p" = 100000   # a number {told}; the model\'s start value; [Pa]\n' in text
+    assert f"# opening = …   # give a number {told}; 1: open\n" in text
+    assert f"h = 200000   # a number {told}; the model's nominal value; Enthalpy that" in text
+    # what the model has no value for is tuned, from its nominal value; a guess value moves nothing
+    drafted = text[text.index("[tune]") : text.index("[[case]]")].splitlines()
+    assert [n.split(" = ")[0] for n in drafted if " = " in n] == ["k", "# guess"]
+    assert "k = 1e-05   # No value (the model has no value: this is its nominal one)" in text
+    assert "e+308" not in text
+    Path("valve.toml").write_text(text.replace("# opening = …", "opening = 0.5"), encoding="utf-8")
+    fit = es.fit(es.read_study(folder / "valve.toml"))
+    assert fit["k"] == pytest.approx(3.0 / (0.5 * 1e5), rel=1e-9)
+
+
+def test_a_class_of_a_library_without_a_source_says_where_it_goes(folder: Path) -> None:
+    tune = "[tune]\nk = 1\n"
+    Path("a.toml").write_text(f'[model]\nclass = "Lib.Valves.Linear"\n{tune}', encoding="utf-8")
+    with pytest.raises(es.StudyError, match=r'write source = "Lib.Valves.Linear" instead of class'):
+        es.read_study("a.toml")
+    Path("b.toml").write_text(f"[model]\nfix = {{ k = 1 }}\n{tune}", encoding="utf-8")
+    with pytest.raises(es.StudyError, match="write the file of the model, as source = "):
+        es.read_study("b.toml")

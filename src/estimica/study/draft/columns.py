@@ -16,6 +16,7 @@ from estimica.base.suggest import close_names
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn
+from estimica.study.draft.inputs import trial_value
 from estimica.study.response_columns import ResponseColumns
 from estimica.study.toml.write import toml_key, toml_value
 from estimica.study.units import Conversion, UnknownUnit, conversion
@@ -117,9 +118,9 @@ def as_case(c: Columns, model: Model) -> Case:
         n: InputColumn(m.column, scale=m.change.scale, offset=m.change.offset)
         for n, m in c.inputs.items()
     }
-    if not model.has_time:  # as the study will say
-        left = [q.name for q in model.quantities() if q.role == "input" and q.name not in inputs]
-        inputs |= dict.fromkeys(left, 0.0)
+    if not model.has_time:  # numbers with which effects show
+        left = [q for q in model.quantities() if q.role == "input" and q.name not in inputs]
+        inputs |= {q.name: trial_value(q) for q in left}
     outputs: dict[str, str | OutputColumn | ResponseColumns] = {
         n: OutputColumn(m.column, scale=m.change.scale, offset=m.change.offset)
         for n, m in c.outputs.items()

@@ -38,6 +38,7 @@ from estimica.study.draft.columns import (
     time_column,
     time_scale_of,
 )
+from estimica.study.draft.inputs import finite, inputs_without_column, start_without_value
 from estimica.study.record.samples import examine
 from estimica.study.study import Study
 from estimica.study.toml.write import toml_key, toml_number, toml_value
@@ -165,7 +166,6 @@ def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> It
         starts = suggest(ready, [q.name for q in tunable if q.name in chosen or q.value is None])
         tunable = [_started(q, starts.get(q.name)) for q in tunable]
         chosen |= set(starts)
-    chosen |= {q.name for q in tunable if q.value is None}
     yield "[tune]"
     if not tunable:
         yield "# The model has no parameter that can be tuned."
@@ -181,12 +181,17 @@ def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> It
 
 
 def _chosen(model: Model, tunable: Sequence[Quantity], cases: Sequence[Columns]) -> set[str]:
-    """A handful that is likely to be wanted: declared with bounds, and with some effect."""
+    """A handful that is likely to be wanted: declared with bounds, and with some effect.
+
+    Those that the model has no value for are wanted too, since nothing works without them.
+    """
     usable = [q for q in tunable if _number_of(q) is not None]
     usable.sort(key=lambda q: (-_bounds(q), q.name.count(".")))
+    needed = [q for q in tunable if _number_of(q) is None]
     tried = usable[:TRIED]
-    idle = _idle(model, tried, [c for c in cases if c.outputs])
-    return {q.name for q in [q for q in tried if q.name not in idle][:HANDFUL]}
+    idle = _idle(model, [*needed, *tried], [c for c in cases if c.outputs])
+    likely = [q for q in tried if q.name not in idle]
+    return {q.name for q in [*needed, *likely[:HANDFUL]]}
 
 
 def _started(q: Quantity, start: Start | None) -> Quantity:
@@ -202,13 +207,18 @@ def _started(q: Quantity, start: Start | None) -> Quantity:
 def _idle(model: Model, tried: Sequence[Quantity], cases: Sequence[Columns]) -> set[str]:
     """Parameters without effect on the matched outputs, as far as the data can tell."""
     ready = [as_case(c, model) for c in cases]
-    study = Study(model, [Tuner(q.name) for q in tried], ready)
+    study = Study(model, [_tried(q) for q in tried], ready)
     examined = [examine(case, has_time=model.has_time) for case in study.cases]
     records = [record for record, wrong in examined if record is not None and not wrong]
     if not records:
         return set()
     problems = check_effects(study, records, known_names(study))
     return {p.where.split("'")[1] for p in problems if p.code == NO_EFFECT}
+
+
+def _tried(q: Quantity) -> Tuner:
+    known = _number_of(q) is not None
+    return Tuner(q.name) if known else Tuner(q.name, start=start_without_value(q))
 
 
 def _aligned(quantities: Sequence[Quantity], before: str) -> Iterator[str]:
@@ -222,10 +232,12 @@ def _aligned(quantities: Sequence[Quantity], before: str) -> Iterator[str]:
 def _tuner(q: Quantity) -> str:
     value = _number_of(q)
     if value is None:
-        return "1.0"
+        return toml_number(start_without_value(q))
     sides = [("min", q.min), ("max", q.max)]
     limits = [
-        f"{k} = {toml_number(v)}" for k, v in sides if math.isfinite(v) and q.min <= value <= q.max
+        f"{k} = {toml_number(v)}"
+        for k, v in sides
+        if finite(v) is not None and q.min <= value <= q.max
     ]
     if not limits or q.min == q.max:
         return toml_number(value)
@@ -233,7 +245,7 @@ def _tuner(q: Quantity) -> str:
 
 
 def _bounds(q: Quantity) -> int:
-    return math.isfinite(q.min) + math.isfinite(q.max)
+    return (finite(q.min) is not None) + (finite(q.max) is not None)
 
 
 # --- cases ---------------------------------------------------------------------------------------
@@ -298,13 +310,22 @@ def _measurable(model: Model) -> list[str]:
 
 
 def _numbers(model: Model, c: Columns, inputs: Sequence[Quantity]) -> Iterator[str]:
-    """Inputs of points that have no column: a number will do."""
+    """Inputs of points that have no column: a number will do, where the model knows one."""
+    offered = inputs_without_column(model, c)
     for q in inputs:
-        if not model.has_time and q.name not in c.inputs:
-            about = " ".join(["a number for all points, or a column;", _comment_of(q)]).strip(" ;")
-            near = " or ".join(_column(m) for m in proposals(c.table.data, q, c.taken))
-            about += f"; perhaps {near}" if near else ""
-            yield f"{toml_key(q.name)} = 0.0   # {about}"
+        if q.name not in offered:
+            continue
+        number = offered[q.name]
+        near = " or ".join(_column(m) for m in proposals(c.table.data, q, c.taken))
+        perhaps = f"perhaps {near}" if near else ""
+        if number is None:
+            what, origin, before, value = "give a number", "", "# ", "…"
+        else:
+            what, origin, before = "a number", number.origin, ""
+            value = toml_number(number.value) if number.value else "0.0"
+        what += " for all points, or a column"
+        about = "; ".join(p for p in (what, origin, _comment_of(q), perhaps) if p)
+        yield f"{before}{toml_key(q.name)} = {value}   # {about}"
 
 
 def _columns(
@@ -354,7 +375,8 @@ def _comment_of(q: Quantity) -> str:
     value = _number_of(q)
     if q.role == "parameter":
         if value is None:
-            parts.append("(the model has no value: 1 is as good as any)")
+            as_good = "this is its nominal one" if finite(q.nominal) else "1 is as good as any"
+            parts.append(f"(the model has no value: {as_good})")
         elif not q.min <= value <= q.max:
             parts.append(f"(outside its bounds {q.min:g} … {q.max:g})")
         if q.nominal is not None:

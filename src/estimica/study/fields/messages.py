@@ -73,7 +73,7 @@ def _told(e: Any, place: tuple[str | int, ...], root: object, code: str) -> Vali
             return ValidationMessage(
                 tuple(outer), "two numbers are needed, where it begins and ends"
             )
-        return ValidationMessage(tuple(outer), f"'{key}' is missing")
+        return ValidationMessage(tuple(outer), f"'{key}' is missing{_what_to_write(place, e)}")
     if kind == "tuple_type" and place == ("case",):
         return ValidationMessage((), "write [[case]] with two brackets: there may be several")
     if isinstance(e["input"], Mapping) and e["input"] and kind in ("kind", "string_type"):
@@ -84,9 +84,24 @@ def _told(e: Any, place: tuple[str | int, ...], root: object, code: str) -> Vali
     return ValidationMessage(place, message, code)
 
 
+def _what_to_write(place: tuple[str | int, ...], e: Any) -> str:
+    """The next step where the source of a model is missing: a class of a library is one itself."""
+    if place != ("model", "source"):
+        return ""
+    given = e["input"]
+    given = given if isinstance(given, Mapping) else getattr(given, "kwargs", None) or {}
+    class_ = given.get("class")
+    if isinstance(class_, str) and "." in class_:
+        return (
+            f'; a class of a library is the source itself: write source = "{class_}" instead of '
+            "class, or name the file that holds the class"
+        )
+    return '; write the file of the model, as source = "Model.mo", or a class of a library'
+
+
 def _follows(complaint: ValidationMessage, others: list[ValidationMessage]) -> bool:
     """Whether a missing key is only the other side of one that is misspelt."""
-    missing = _MISSING.fullmatch(complaint.message)
+    missing = _MISSING.match(complaint.message)
     return missing is not None and any(
         other.place == complaint.place
         and other.message.startswith("unknown key")
