@@ -73,6 +73,7 @@ class Result:
     """
 
     presenter: ClassVar[str]
+    main_kind: ClassVar[str] = ""  # of its pictures, the one that says most
 
     if TYPE_CHECKING:  # a field of some, a property of others
 
@@ -90,7 +91,7 @@ class Result:
 
     def picture(self, kind: str = "", *names: str) -> view.ViewElement:
         """What `plot` draws, as plain values; without `kind` what says most."""
-        picture: view.ViewElement = self._present().picture(self, kind, names)
+        picture: view.ViewElement = self._present().picture(self, kind or self.main_kind, names)
         return picture
 
     def plot(self, kind: str = "", *names: str) -> Any:

@@ -46,13 +46,19 @@ def picture(
             f"there is no plot '{kind}'{did_you_mean(kind, kinds)} ({', '.join(kinds)})",
         )
     if kind in ("fit", "residuals", "parity"):
-        if not iterations or against or by:  # what [static] says is not for iterations
+        if iterations and (against or by):
+            raise FitError(
+                "F096",
+                f"iterations of plot '{kind}' are drawn point by point, not against a variable; "
+                "leave out iterations, or against and by",
+            )
+        if not iterations:  # what [static] says is not for iterations
             against, by = points.chosen_axes(fit, against, by)
     elif against or by:
         raise FitError("F094", f"plot '{kind}' is not drawn against a variable; leave that out")
     if kind == "parity":
         return points.parity_curves(fit, by)
-    if against is not None and not iterations:
+    if against is not None:
         return points.against_curves(fit, kind, against, by)
     if by is not None:
         raise FitError("F095", f"by '{by}' needs against: which variable to draw against")

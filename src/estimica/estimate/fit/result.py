@@ -204,6 +204,18 @@ class Fit(Result):
         """How well each output of each case is met."""
         return self.tables()[1]
 
+    def picture(  # type: ignore[override]  # of all outputs: there are no names to choose
+        self,
+        kind: str = "fit",
+        *,
+        iterations: int | None = None,
+        against: str | None = None,
+        by: str | None = None,
+    ) -> view.ViewElement:
+        """What `plot` draws, as plain values."""
+        picture: view.ViewElement = self._present().picture(self, kind, iterations, against, by)
+        return picture
+
     def plot(  # type: ignore[override]  # it draws all outputs: there are no names to choose
         self,
         kind: str = "fit",
@@ -220,7 +232,7 @@ class Fit(Result):
         of them are drawn, with "residuals" the last ones. Fits and residuals are drawn `against`
         any input, output or column instead of time, in groups of like values of another, `by`.
         """
-        return view.figure(self._present().picture(self, kind, iterations, against, by))
+        return view.figure(self.picture(kind, iterations=iterations, against=against, by=by))
 
     def page(self, *, against: str | None = None, by: str | None = None) -> view.Page:
         """All of it as a page, for files, the store and the workbench."""

@@ -112,6 +112,13 @@ class BackCalculation(Result):
 
         return outcome(self)
 
+    def picture(  # type: ignore[override]  # one variable against another
+        self, name: str | None = None, *, against: str | None = None, axes: str = "linear"
+    ) -> show.ViewElement:
+        """What `plot` draws, as plain values."""
+        picture: show.ViewElement = self._present().picture(self, name, against, axes)
+        return picture
+
     def plot(  # type: ignore[override]  # one variable against another
         self, name: str | None = None, *, against: str | None = None, axes: str = "linear"
     ) -> Any:
@@ -119,7 +126,7 @@ class BackCalculation(Result):
 
         `axes` are "linear", "lin-log" (the vertical one logarithmic), "log-lin" or "log-log".
         """
-        return show.figure(self._present().picture(self, name, against, axes))
+        return show.figure(self.picture(name, against=against, axes=axes))
 
     def page(self, *, axes: str | None = None) -> show.Page:
         """All of it as a page, with all axes or only these."""

@@ -41,6 +41,7 @@ class Bootstrap(Result):
     """Estimates of the replicates that came to an optimum, in the order of their numbers."""
 
     presenter = "estimica.infer.bootstrap.present"
+    main_kind = "scatter"
 
     fit: Fit
     kind: str

@@ -31,6 +31,7 @@ class CostCurve(Result):
     """Costs along one tuner; `cost[k]` is at `x[k]`, NaN where it failed."""
 
     presenter = "estimica.infer.cost_curve.present"
+    main_kind = "curve"
 
     study: str
     name: str

@@ -32,6 +32,7 @@ class CriterionMap(Result):
     """Costs over a grid of two tuners; `cost[i, j]` is at (`x[j]`, `y[i]`), NaN where it failed."""
 
     presenter = "estimica.infer.criterion_map.present"
+    main_kind = "map"
 
     study: str
     names: tuple[str, str]

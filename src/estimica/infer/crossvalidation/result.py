@@ -66,6 +66,7 @@ class CrossValidation(Result):
     """How well the fits without a part predict that part, and how far their tuners scatter."""
 
     presenter = "estimica.infer.crossvalidation.present"
+    main_kind = "predictions"
 
     fit: Fit
     by: str

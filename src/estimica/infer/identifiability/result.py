@@ -47,6 +47,7 @@ class Identifiability(Result):
     """What a study says about its unknowns: rank, invariants, correlations, structure."""
 
     presenter = "estimica.infer.identifiability.present"
+    main_kind = "correlation"
 
     study: str
     names: tuple[str, ...]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from estimica.base import view as show
+from estimica.base.errors import InferError
 from estimica.infer.likelihood_ratio.result import LikelihoodRatio
 
 
@@ -23,6 +26,14 @@ def tables(ratio: LikelihoodRatio) -> tuple[show.Table, ...]:
         ("risk", show.Rounded(ratio.risk, 4)),
     )
     return (show.Table(("likelihood ratio", ""), rows, "", ratio.verdict()),)
+
+
+def picture(ratio: LikelihoodRatio, kind: str = "", names: Sequence[str] = ()) -> show.ViewElement:
+    """Nothing: a test is a handful of numbers."""
+    raise InferError(
+        "I007",
+        "a likelihood ratio has no plot; print it, or plot the fits that it compares, or a release",
+    )
 
 
 def as_object(ratio: LikelihoodRatio) -> dict[str, object]:

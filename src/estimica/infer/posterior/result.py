@@ -34,6 +34,7 @@ class Posterior(Result):
     """Draws of the chains that were finished, in the order of their numbers."""
 
     presenter = "estimica.infer.posterior.present"
+    main_kind = "pairs"
 
     fit: Fit
     method: str

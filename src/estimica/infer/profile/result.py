@@ -130,9 +130,14 @@ class Profile(Result):
 
         return outcome(self)
 
+    def picture(self, *names: str) -> show.ViewElement:  # there is one kind
+        """What `plot` draws, as plain values."""
+        picture: show.ViewElement = self._present().picture(self, names)
+        return picture
+
     def plot(self, *names: str) -> Any:  # there is one kind
         """A Plotly figure of the profiles, with thresholds and what a linear model would show."""
-        return show.figure(self._present().picture(self, names))
+        return show.figure(self.picture(*names))
 
 
 def concluded(

@@ -159,6 +159,13 @@ class Release(Result):
         self._models[step] = fit_of(self.setup, self.objective, state)
         return self._models[step]
 
+    def picture(  # type: ignore[override]  # of a step, not of unknowns
+        self, kind: str = "reductions", *, step: int | None = None
+    ) -> show.ViewElement:
+        """What `plot` draws, as plain values."""
+        picture: show.ViewElement = self._present().picture(self, kind, step)
+        return picture
+
     def plot(  # type: ignore[override]  # of a step, not of unknowns
         self, kind: str = "reductions", *, step: int | None = None
     ) -> Any:
@@ -167,4 +174,4 @@ class Release(Result):
         `kind` is "reductions" (bars of the cost reductions), "fit" or "residuals" of the model
         after `step`, by default the last one.
         """
-        return show.figure(self._present().picture(self, kind, step))
+        return show.figure(self.picture(kind, step=step))

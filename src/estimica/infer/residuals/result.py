@@ -20,6 +20,7 @@ class ResidualAnalysis(Result):
     """Tests, correlations and a verdict for every output of every case."""
 
     presenter = "estimica.infer.residuals.present"
+    main_kind = "autocorrelation"
 
     fit: Fit
     level: float  # chance of any complaint about white Gaussian residuals

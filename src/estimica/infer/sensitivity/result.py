@@ -139,6 +139,7 @@ class SensitivityMeasures(Result):
     """The measures of a fit, and how accurate they make its unknowns; fractions, not percent."""
 
     presenter = "estimica.infer.sensitivity.present"
+    main_kind = "ellipses"
 
     study: str
     measures: Measures

@@ -46,6 +46,7 @@ class Assessment(Result):
     """
 
     presenter = "estimica.optimise.assess.present"
+    main_kind = "auto"
 
     study: Study
     samples: Samples
