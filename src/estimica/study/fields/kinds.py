@@ -155,7 +155,8 @@ class Offer:
     """Names to choose from: columns of the data, names of the model, files of the folder."""
 
     kind: OfferKind
-    of: str = ""  # narrower: "input", "state", "tuner", "case", "criterion", "model", "data"
+    of: str = ""  # narrower: "input", "state", "tuner", "case", "criterion", "model", "data",
+    # "equation"
 
 
 @dataclass(frozen=True, slots=True)

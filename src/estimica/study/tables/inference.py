@@ -28,6 +28,7 @@ from estimica.study.fields.kinds import (
     TABLE,
     TEXT,
     WHOLE,
+    Offer,
     OutputName,
     Positive,
     TunerName,
@@ -209,6 +210,13 @@ Names = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 
+#: equations, by their text or by a name in them
+EquationNames = Annotated[
+    tuple[Annotated[str, Offer("variable", "equation")], ...],
+    BeforeValidator(_several),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class BackcalculateTable:
@@ -225,7 +233,7 @@ class BackcalculateTable:
         ),
     ] = ()
     leave_out: Annotated[
-        Names,
+        EquationNames,
         Field(
             description="Equations that do not hold: their text, or a name that stands in one "
             "of them only."

@@ -34,7 +34,7 @@ from estimica.study.tables.inference import (
     BackcalculateTable,
     BootstrapTable,
     CrossvalidateTable,
-    Names,
+    EquationNames,
     ProfileTable,
     ReleaseTable,
     SampleTable,
@@ -119,7 +119,7 @@ class ModelTable:
         Field(description="Values of parameters for all cases; also sizes and switches."),
     ] = Field(default_factory=dict)
     leave_out: Annotated[
-        Names,
+        EquationNames,
         Field(
             description="Equations that do not hold, each of which asks for one input more: their "
             "text, as `omega = der(phi)`, or a name that stands in one of them only."

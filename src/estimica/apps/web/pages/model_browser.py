@@ -13,7 +13,7 @@ from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import at_work
 from estimica.apps.web.parts.markup import indented
 from estimica.apps.web.parts.notifications import notify_error
-from estimica.apps.web.parts.suggestions import suggestions
+from estimica.apps.web.parts.suggestions import equations, equations_note, suggestions
 from estimica.apps.web.parts.trust import trust_card
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
@@ -35,7 +35,9 @@ async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     folded = ui.expansion("Source, class and fixed values", value=not desk.tables.get("model"))
     with folded.classes("est-card est-fold"):
         known = await suggestions(desk)
+        known["equation"], count = await equations(desk)
         FormView(desk, ("model",), desk.form(("model",)), known).show()
+        equations_note(len(known["equation"]), count)
     if await trust_card(workbench, desk):
         return
     area, beside = ui.column().classes("w-full"), ui.column().classes("hidden")

@@ -46,6 +46,8 @@ ABOUT = {
         "y = b1*(1 - exp(-b2*x))",
     ),
 }
+#: an example of what a component of fluids needs
+MODIFICATION = "redeclare package Medium = Modelica.Media.Water.StandardWater"
 
 
 def register(workbench: Workbench) -> None:
@@ -74,6 +76,7 @@ class Draft:
         self.kind = "file"
         self.text = ""  # of a transfer function or formula
         self.library = ""  # the class of a library
+        self.modification = ""  # of a class, as (redeclare package Medium = …)
         self.data: list[str] = []
         self._proposed = ""  # name of the study, as long as nobody has typed one
 
@@ -116,6 +119,14 @@ class Draft:
             ui.label("Open packages until you see the model, and click on it.").classes("est-soft")
             with ui.element("div").classes("w-full est-tree-box"):
                 ClassTree(self.workbench.folder, self._picked).show()
+            box = ui.input(
+                "Modification of the class, where it needs one",
+                value=self.modification,
+                placeholder=MODIFICATION,
+                on_change=lambda e: setattr(self, "modification", (e.value or "").strip()),
+            )
+            box.props("outlined dense stack-label hide-bottom-space").classes("w-full")
+            box.props["hint"] = "Media that are left open, sizes and switches"
         else:
             hint, example = ABOUT[self.kind]
             box = ui.textarea(
@@ -259,7 +270,7 @@ class Draft:
                 )
             return self.text
         if self.library:
-            return self.library
+            return self._modified(self.library)
         source = str(self.workbench.folder.existing(str(self.model)))
         if source.endswith(".py"):
             if not self.class_:
@@ -267,11 +278,18 @@ class Draft:
             source = f"{source}:{self.class_}"
         return source
 
+    def _modified(self, class_: str) -> str:
+        """A class with the modification that was typed, with or without its brackets."""
+        inner = self.modification if self.kind == "class" else ""
+        if inner.startswith("(") and inner.endswith(")"):
+            inner = inner[1:-1].strip()
+        return f"{class_}({inner})" if inner else class_
+
     async def _propose(self, study: str, path: Path, source: str) -> None:
         self.button.disable()
         self._say("The model is loaded and the columns are matched …", busy=True)
         own = self.kind in ABOUT or bool(self.library) or ".py:" in source
-        wanted = None if own else self.class_ or None
+        wanted = None if own or not self.class_ else self._modified(self.class_)
         try:
             data = [str(self.workbench.folder.existing(d)) for d in self.data]
             bench = self.workbench.benches.of(path)

@@ -11,7 +11,7 @@ from nicegui import ui
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import COMMAND_TABLES, study_address
 from estimica.apps.web.parts.notifications import try_or_notify
-from estimica.apps.web.parts.suggestions import suggestions
+from estimica.apps.web.parts.suggestions import equations, equations_note, suggestions
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
@@ -29,8 +29,12 @@ async def show_table(workbench: Workbench, desk: StudySession, name: str) -> Non
     if form.description:
         ui.label(form.description).classes("est-lead")
     known = await suggestions(desk)
+    count = 0
+    if any(f.item and f.item.offers == "equation" for f in form.fields):
+        known["equation"], count = await equations(desk)
     with ui.column().classes("est-card"):
         FormView(desk, (name,), form, known).show()
+        equations_note(len(known.get("equation", ())), count)
     if name in desk.tables:
 
         def away() -> None:

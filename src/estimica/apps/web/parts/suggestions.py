@@ -31,6 +31,24 @@ async def model_note(desk: StudySession) -> None:
                 ui.label(error.message).classes("est-soft est-pre")
 
 
+async def equations(desk: StudySession) -> tuple[list[str], int]:
+    """Equations of the model to choose from, and how many there are; none where it has none."""
+    try:
+        answer = await desk.ask("equations")
+        return list(answer["equations"]), int(answer["count"])
+    except EstimicaError:
+        return [], 0
+
+
+def equations_note(offered: int, count: int) -> None:
+    """Say so where a list is not the whole."""
+    if count > offered:
+        ui.label(
+            f"The model has {count} equations; the first {offered} are offered to be left out, "
+            "any other can be typed."
+        ).classes("est-soft")
+
+
 async def quantity_of(desk: StudySession, name: str) -> dict[str, Any]:
     """What the model says of a name; nothing where it does not know it."""
     return next((q for q in await quantities(desk) if q["name"] == name), {})

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from estimica.apps.web.worker.equations import equations
 from estimica.apps.web.worker.guesses import columns, guess
 from estimica.base.errors import EstimicaError, WebError
 from estimica.base.files.read import read_text
@@ -196,6 +197,7 @@ def _tuned(study: Path, stored: StoredRun, folder: Path) -> Answer:
 TASKS: Mapping[str, Callable[..., Answer]] = {
     "model": model,
     "check": check,
+    "equations": equations,
     "preview": preview,
     "match": match,
     "propose": propose,
