@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from estimica.apps.cli.commands.app import app
 from estimica.apps.web.worker import client as module
 from estimica.apps.web.worker.client import ModelWorker, ModelWorkers
+from estimica.apps.web.worker.equations import equations
 from estimica.apps.web.worker.tasks import export, indicators
 from estimica.base.errors import EstimicaError, WebError
 
@@ -273,3 +274,13 @@ def test_a_design_is_drawn_as_it_goes_and_written_as_modelica(study: Path) -> No
     study.write_text(f"{DESIGN}# changed\n", encoding="utf-8")
     with pytest.raises(WebError, match="optimise it again to write its design"):
         export(study, done["run"], "tuned", str(out))
+
+
+def test_equations_are_offered_also_where_the_study_is_not_complete(study: Path) -> None:
+    found = equations(study)
+    assert "der(x) = -a*x + u" in found["equations"]
+    assert found["count"] == len(found["equations"])
+    nothing = {"equations": [], "count": 0}
+    for text in ("[model", "[tune]\na = 1\n", '[model]\nsource = "K/(1 + tau*s)"\n'):
+        study.write_text(text, encoding="utf-8")
+        assert equations(study) == nothing
