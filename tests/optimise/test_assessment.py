@@ -440,3 +440,9 @@ def test_thinned_lines_keep_the_extremes_of_every_axis() -> None:
     for k in range(3):
         assert {int(values[:, k].argmin()), int(values[:, k].argmax())} <= set(kept.tolist())
     assert len(figure(shown).data[0].dimensions[0]["values"]) == len(kept)
+
+
+@pytest.mark.parametrize("count", [1, 7, 24, 1000])
+def test_the_interval_of_none_begins_at_zero_and_that_of_all_ends_at_one(count: int) -> None:
+    assert share_of(np.zeros(count, bool))[1][0] == 0.0
+    assert share_of(np.ones(count, bool))[1][1] == 1.0

@@ -256,7 +256,9 @@ def _wilson(share: float, count: int) -> tuple[float, float]:
     z = 1.959963984540054
     middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z / (1 + z**2 / count) * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
-    return float(middle - half), float(middle + half)
+    # of none and of all it ends at 0 and 1, of which rounding leaves 1e-17
+    low, high = float(middle - half), float(middle + half)
+    return 0.0 if share == 0.0 else low, 1.0 if share == 1.0 else high
 
 
 @dataclass(frozen=True, eq=False)
