@@ -112,7 +112,7 @@ def test_new_starts_at_the_step_and_says_where_the_numbers_come_from(
     text = drafted(tmp_path, "K/((1 + a*s)*(1 + b*s))", monkeypatch)
     assert "a step of u suggests for y: gain 3" in text
     assert "(start:" not in text
-    assert "a = 1.0   # (the model has no value: 1 is as good as any)" in text
+    assert "a = 1   # (the model has no value: 1 is as good as any)" in text
 
 
 def test_new_converts_units_keeps_bounds_and_names_the_value_of_the_model(
