@@ -33,13 +33,15 @@ def fitted() -> es.Fit:
 
 
 def backwards() -> Result:
-    drop = es.load_model("model Drop Real v; Real i; Real r; equation v = r*i; end Drop;")
-    case = es.Case("points", POINTS, inputs={"i": "x"}, outputs={"v": "y"})
-    return es.backcalculate(es.Study(drop.at_points(), (), [case]), "r", against=["i"])
+    text = "model Drop parameter Real r = 1; Real v; Real i; equation v = r*i; end Drop;"
+    drop = es.load_model(text, inputs="i").at_points()
+    case = es.Case("points", POINTS, inputs={"i": "x", "v": "y"})
+    return es.backcalculate(es.Study(drop, (), [case]), "r", against=["i"])
 
 
 RESULTS = {
     "fit": fitted,
+    "backcalculate": backwards,
     "profile": lambda: es.profile(fitted()),
     "release": lambda: es.release(study("a", "b", "c")),
     "bootstrap": lambda: es.bootstrap(fitted(), 20),
