@@ -28,6 +28,7 @@ TRIALS = 60  # to find them; a start from which Newton's method fails is drawn a
 #: both sides may differ by so much of the largest number in the equation: rounding, far below any
 #: jump in earnest (chosen)
 ROUNDING = 1e-7
+_ANYTHING = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -149,12 +150,14 @@ class _System:
         )
         pivots = [n for n in leaves if n in set(ex.walk(surface)) and n.op in ("name", "der")]
         pivots = [n for n in pivots if n.target not in self.fixed]
+        # variables move; a tuner that is the width of a zone, say, keeps its value where it can
+        pivots = [n for n in pivots if n.target not in self.values] or pivots
         yes, no = (ex.rewrite([e], lambda n: n, {relation: side})[0] for side in (ex.ONE, ex.ZERO))
         seen = 0
         for trial in range(TRIALS):
             pivot = pivots[trial % len(pivots)]
             values = {n: self._drawn(n) for n in leaves}
-            if not self._onto(surface, pivot, values):
+            if not self._onto(surface, pivot, values) or not self._within(pivot, values[pivot]):
                 continue
             point = _point(values)
             a, b = evaluate(yes, values=point), evaluate(no, values=point)
@@ -167,6 +170,11 @@ class _System:
             if seen == POINTS:
                 return True
         return False
+
+    def _within(self, leaf: Expression, value: float) -> bool:
+        """Whether a value is one that the variable may have."""
+        low, high = self.flat.by_name[leaf.target].range if leaf.op == "name" else _ANYTHING
+        return low <= value <= high
 
     def _drawn(self, leaf: Expression) -> float:
         """A value for a leaf: parameters have their own, others anything of their size."""
