@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext
+    from playwright.sync_api import BrowserContext, Page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -113,3 +113,12 @@ def served(folder: Path, *options: str, env: dict[str, str] | None = None) -> It
             process.wait()
         reader.join(2.0)
         stream.close()
+
+
+def choose(page: Page, label: str, text: str) -> None:
+    """Choose out of a list that can be typed into."""
+    box = page.get_by_label(label, exact=True)
+    box.click()
+    box.fill(text)
+    page.get_by_role("option", name=text, exact=True).first.click()
+    page.keyboard.press("Escape")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.apps.web.browser import CHROMIUM, FLAGS, Address, served
+from tests.apps.web.browser import CHROMIUM, FLAGS, Address, choose, served
 
 from estimica.apps.cli.demo.boiler import write_demo
 
@@ -81,15 +81,6 @@ COVERED = """() => {
   const top = document.elementFromPoint(at.left + 5, at.top + at.height / 2);
   return !(title.contains(top) || top.contains(title));
 }"""
-
-
-def choose(page: Page, label: str, text: str) -> None:
-    """Choose out of a list that can be typed into."""
-    box = page.get_by_label(label, exact=True)
-    box.click()
-    box.fill(text)
-    page.get_by_role("option", name=text, exact=True).first.click()
-    page.keyboard.press("Escape")
 
 
 def test_from_model_and_table_to_report(page: Page, address: str, folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.apps.web.browser import CHROMIUM, FLAGS, Address, served
+from tests.apps.web.browser import CHROMIUM, FLAGS, Address, choose, served
 
 pytestmark = [
     pytest.mark.browser,
@@ -123,15 +123,6 @@ def until(wanted: Callable[[], bool], page: Page) -> None:
 
 def tables(folder: Path, study: str = "mass.toml") -> dict[str, Any]:
     return tomllib.loads((folder / study).read_text(encoding="utf-8"))
-
-
-def choose(page: Page, label: str, text: str) -> None:
-    """Choose out of a list that can be typed into."""
-    box = page.get_by_label(label, exact=True)
-    box.click()
-    box.fill(text)
-    page.get_by_role("option", name=text, exact=True).first.click()
-    page.keyboard.press("Escape")
 
 
 def test_a_design_is_filled_like_a_spreadsheet_run_compared_and_downloaded(

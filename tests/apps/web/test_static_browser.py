@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.apps.web.browser import CHROMIUM, FLAGS, Address, served
+from tests.apps.web.browser import CHROMIUM, FLAGS, Address, choose, served
 
 pytestmark = [
     pytest.mark.browser,
@@ -100,15 +100,6 @@ def picture(page: Page, name: str) -> None:
     folder = os.environ.get("ESTIMICA_PICTURES")
     if folder:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
-
-
-def choose(page: Page, label: str, text: str) -> None:
-    """Choose out of a list that can be typed into."""
-    box = page.get_by_label(label, exact=True)
-    box.click()
-    box.fill(text)
-    page.get_by_role("option", name=text, exact=True).first.click()
-    page.keyboard.press("Escape")
 
 
 def test_an_equation_is_left_out_and_the_points_are_fitted_and_drawn(

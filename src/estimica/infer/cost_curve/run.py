@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
-from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
-from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import scored
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.setup import prepare
-from estimica.execute.outcome import ItemOutcome
-from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import executor as executor_of
 from estimica.infer.cost_curve.result import CostCurve, FailedCurvePoint
 from estimica.infer.criterion_map.hessian import Kind, curvature
-from estimica.infer.criterion_map.run import MapTask, cost_at, grid_of, map_centre, place_of
+from estimica.infer.criterion_map.run import (
+    MapTask,
+    cost_at,
+    each_of,
+    grid_of,
+    map_centre,
+    place_of,
+)
 from estimica.study.fields.counts import CURVE_POINTS
 from estimica.study.study import Study
 
@@ -56,7 +55,7 @@ def cost_curve(
     x = grid_of(unknown, float(values[place]), ranges, points)
     start = objective.unknowns.coordinates(values)
     task = MapTask(setup, objective, start, (place,), x, refit)
-    outcomes = _points(task, executor, workers, progress)
+    outcomes = each_of(task, _point, x, executor, workers, progress)
     cost, H, kind = curvature(setup, scales, start, (place,), hessian, refit)
     return CostCurve(
         study=setup.study.name,
@@ -79,31 +78,6 @@ def cost_curve(
 
 
 Outcome = tuple[float, str]  # a cost, or why there is none
-
-
-def _points(
-    task: MapTask, name: str, workers: int | None, progress: Callable[[int, int], None] | None
-) -> list[Outcome]:
-    """The cost at each value; each begins at the centre, so that it does not matter who does it."""
-    scales = task.objective.criterion.scales
-    build = partial(_task, task.setup.study, scales, task.start, task.places, task.x, task.refit)
-    count = itertools.count(1)
-
-    def tell(index: int, outcome: ItemOutcome[Outcome]) -> None:
-        if progress:
-            progress(next(count), len(task.x))
-
-    context = Context(build=build, built=task)
-    with executor_of(name, workers) as many:
-        outcomes = many.map(_point, [float(v) for v in task.x], context=context, on_done=tell)
-    return [o.result() for o in outcomes]
-
-
-def _task(
-    study: Study, scales: Scales, start: Vector, places: tuple[int, ...], x: Vector, refit: bool
-) -> MapTask:
-    setup = prepare(study)
-    return MapTask(setup, scored(setup.calibration(), scales), start, places, x, refit)
 
 
 def _point(task: MapTask, value: float) -> Outcome:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -74,7 +75,8 @@ def criterion_map(
     _require_names(ranges, (first, second))
     start = objective.unknowns.coordinates(values)
     places = (chosen[0], chosen[1])
-    rows = _rows(MapTask(setup, objective, start, places, x, refit), y, executor, workers, progress)
+    task = MapTask(setup, objective, start, places, x, refit)
+    rows = each_of(task, _row, y, executor, workers, progress)
     cost, H, kind = curvature(setup, scales, start, places, hessian, refit)
     units = [objective.unknowns.items[k].unit for k in chosen]
     return CriterionMap(
@@ -150,6 +152,7 @@ def grid_of(
 # --- the grid ------------------------------------------------------------------------------------
 
 Row = tuple[list[float], list[FailedMapPoint]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,25 +167,27 @@ class MapTask:
     refit: bool
 
 
-def _rows(
+def each_of(
     task: MapTask,
-    y: Vector,
+    work: Callable[[MapTask, float], T],
+    values: Vector,
     name: str,
     workers: int | None,
     progress: Callable[[int, int], None] | None,
-) -> list[Row]:
-    """All rows of the grid; each begins at the centre, so that it does not matter who does it."""
+) -> list[T]:
+    """Rows of a map or points of a curve; each begins at the centre, so that it does not matter
+    who does it."""
     scales = task.objective.criterion.scales
     build = partial(_task, task.setup.study, scales, task.start, task.places, task.x, task.refit)
     count = itertools.count(1)
 
-    def tell(index: int, outcome: ItemOutcome[Row]) -> None:
+    def tell(index: int, outcome: ItemOutcome[T]) -> None:
         if progress:
-            progress(next(count), len(y))
+            progress(next(count), len(values))
 
     context = Context(build=build, built=task)
     with executor_of(name, workers) as many:
-        outcomes = many.map(_row, [float(v) for v in y], context=context, on_done=tell)
+        outcomes = many.map(work, [float(v) for v in values], context=context, on_done=tell)
     return [o.result() for o in outcomes]
 
 
