@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from estimica.apps.cli.commands.app import app
+from estimica.apps.cli.commands.app import ALIASES, app
 
 DECAY = """
 model Decay "First-order decay"
@@ -54,6 +54,46 @@ def test_version_is_printed() -> None:
     result = estimica("--version")
     assert result.exit_code == 0
     assert result.stdout.startswith("estimica ")
+
+
+@pytest.mark.parametrize(("alias", "command"), ALIASES.items())
+def test_an_alias_runs_its_command(alias: str, command: str) -> None:
+    told = [estimica(name, "--help") for name in (alias, command)]
+    assert told[0].exit_code == 0
+    assert told[0].stdout == told[1].stdout
+    refused = estimica(alias, "nowhere.toml", "--json")
+    assert refused.exit_code == 2
+    assert json.loads(refused.stdout)["command"] == command, "JSON has the one name of the command"
+
+
+def test_the_help_names_the_aliases() -> None:
+    told = " ".join(estimica("--help").stdout.split())
+    assert "calibrate (= fit)" in told
+    assert "monte-carlo (= montecarlo)" in told
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("fitt", "'fit'"),
+        ("Fit", "'fit'"),
+        ("calibrat", "'calibrate'"),
+        ("monte_carlo", "'montecarlo' or 'monte-carlo'"),
+        ("bootstap", "'bootstrap'"),
+    ],
+)
+def test_a_misspelt_command_is_answered_with_the_near_one(typed: str, meant: str) -> None:
+    result = estimica(typed, "study.toml")
+    assert result.exit_code == 2
+    told = " ".join(re.sub("[│╭╮╰╯─]", "", result.stderr).split())
+    assert f"there is no command '{typed}'; did you mean {meant}?" in told
+
+
+def test_a_word_that_resembles_no_command_is_told_so() -> None:
+    result = estimica("xyzzy")
+    assert result.exit_code == 2
+    assert "there is no command 'xyzzy'" in result.stderr
+    assert "did you mean" not in result.stderr
 
 
 def test_inspect_shows_values_units_and_descriptions(model: str) -> None:

@@ -40,13 +40,32 @@ from estimica.apps.cli.commands.study.schema import schema
 from estimica.apps.cli.commands.study.trust import trust
 from estimica.apps.cli.consent import with_consent
 from estimica.apps.cli.console import print_json
+from estimica.base.suggest import did_you_mean
 
+#: other words for commands, as other tools and other spellings have them
+ALIASES = {
+    "calibrate": "fit",
+    "cross-validate": "crossvalidate",
+    "monte-carlo": "montecarlo",
+    "optimize": "optimise",
+}
 #: of the library that parses arguments, whose name typer does not export
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class Commands(TyperGroup):
-    """The commands; arguments that cannot be are told in JSON too where that is wanted."""
+    """The commands, also by their aliases; wrong arguments are told in JSON where it is wanted."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of a name or an alias; where there is none, names that are close."""
+        name, *rest = args
+        try:
+            return super().resolve_command(ctx, [ALIASES.get(name, name), *rest])
+        except WrongUsage:
+            if name.startswith("-"):
+                raise  # an option in the place of the command
+            hint = did_you_mean(name, [*self.commands, *ALIASES])
+            raise WrongUsage(f"there is no command '{name}'{hint}", ctx) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -63,7 +82,8 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="estimica",
     cls=Commands,
-    help="Fit Modelica models to data, simulate them, and differentiate what comes out.",
+    help="Calibrate physical models: find their parameters from measurements, with confidence.",
+    epilog=f"Also understood: {', '.join(f'{a} (= {c})' for a, c in ALIASES.items())}.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -114,4 +134,4 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Fit Modelica models to data, simulate them, and differentiate what comes out."""
+    """Calibrate physical models: find their parameters from measurements, with confidence."""
