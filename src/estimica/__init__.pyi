@@ -18,6 +18,7 @@ from .base.errors import StructureError as StructureError
 from .base.errors import StudyError as StudyError
 from .base.errors import TunerError as TunerError
 from .base.errors import UnsupportedError as UnsupportedError
+from .base.saving.saved import load_result as load_result
 from .base.signals import Signal as Signal
 from .compiled.model.interface import Model as Model
 from .data.readers import read_data as read_data

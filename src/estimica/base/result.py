@@ -7,17 +7,17 @@ computes never loads what pages need.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from estimica.base import view
+from estimica.base.saving.plain import finite as finite
+from estimica.base.saving.plain import plain_object as plain_object
+from estimica.base.saving.saved import Saved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ class Progress:
     text: str = ""
 
 
-class Result:
+class Result(Saved):
     """A finished analysis that shows itself: in notebooks, in terminals, as a page, as JSON.
 
     Its `presenter` is a module with `tables(result)`, the first of which is *the* table, and, where
@@ -120,24 +120,3 @@ class Result:
 
     def _present(self) -> Any:
         return import_module(self.presenter)
-
-
-def finite(value: object) -> object:
-    """The same with None for numbers that are not finite, which JSON does not know."""
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, np.ndarray):  # many numbers at once
-        known = np.isfinite(value)
-        plain = value.astype(object)
-        plain[~known] = None
-        return value.tolist() if known.all() else plain.tolist()
-    if isinstance(value, (list, tuple)):
-        return [finite(v) for v in value]
-    if isinstance(value, Mapping):
-        return {str(k): finite(v) for k, v in value.items()}
-    return value
-
-
-def plain_object(values: Mapping[str, object]) -> dict[str, object]:
-    """An object for JSON, with None for numbers that are not finite."""
-    return {name: finite(value) for name, value in values.items()}

@@ -13,6 +13,7 @@ import numpy as np
 from estimica.base import magnitude
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import TunerError
+from estimica.base.saving.packing import restores
 from estimica.study.tuner import Prior
 
 Kind = Literal["tuner", "start", "disturbance"]
@@ -74,6 +75,7 @@ def typical_size(start: float, low: float, high: float, nominal: float | None = 
     return max(finite, default=1.0)
 
 
+@restores
 class Unknowns:
     """The unknowns of a fit; coordinates are value / scale, or log(value) on such a scale."""
 

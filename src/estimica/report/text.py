@@ -90,7 +90,14 @@ def sparkline(value: Vector, width: int = 24) -> str:
 
 def plain(renderable: RenderableType, width: int = 100) -> str:
     """What rich would print, without colours."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
+    # not Jupyter's: there rich would show the text beside handing it back
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        color_system=None,
+        force_terminal=False,
+        force_jupyter=False,
+    )
     console.print(renderable)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().rstrip("\n")

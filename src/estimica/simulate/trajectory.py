@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.files.write import atomic_replacement
+from estimica.base.result import plain_object
+from estimica.base.saving.saved import Saved
 from estimica.base.suggest import did_you_mean
 from estimica.simulate.termination import Termination
 
@@ -26,7 +28,7 @@ Times = Sequence[float] | Vector | Mapping[str, Sequence[float] | Vector]
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(Saved):
     """Values of named variables over time; `values` is (samples, names)."""
 
     model: str
@@ -112,8 +114,26 @@ class Trajectory:
         end = f", {self.termination.text}" if self.termination else ""
         return show.trajectories(curves, f"{self.model}{end}")
 
-    def _repr_html_(self) -> str:
-        return show.html(self.curves())
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: what `estimica simulate --json` prints, but for its outcome."""
+        values = {name: self.value(name) for name in self.names}
+        ended = self.termination
+        return plain_object(
+            {
+                "model": self.model,
+                "time": self.time,
+                "values": values,
+                "units": dict(self.units),
+                "events": list(self.events),
+                "termination": {"time": ended.time, "message": ended.message} if ended else None,
+                "notes": list(self.notes),
+                "statistics": dict(self.statistics),
+            }
+        )
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """In a notebook the figure, by Plotly's own way to show one, and no script beside it."""
+        return {"text/plain": repr(self), **show.figure(self.curves())._repr_mimebundle_()}
 
     def __repr__(self) -> str:
         span = f"{self.time[0]:g} … {self.time[-1]:g}" if len(self.time) else "empty"
@@ -193,6 +213,11 @@ class Sensitivities(Trajectory):
         tuners = list(zip(self.wrt, map(float, self.point), strict=True))
         title = f"{self.model}: sensitivities"
         return sensitivity_panels(self.time, self.jacobian, outputs, tuners, title)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, with the derivatives under `sensitivities`."""
+        of = {n: {p: self.derivative(n, p) for p in self.wrt} for n in self.names}
+        return {**super().to_dict(), **plain_object({"sensitivities": of})}
 
     def to_frame(self) -> pd.DataFrame:
         """Variables and derivatives as columns, the latter named d(y)/d(p)."""

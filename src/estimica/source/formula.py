@@ -14,6 +14,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SourceError
+from estimica.base.saving.packing import restores
 from estimica.base.suggest import did_you_mean
 from estimica.flat import calculus
 from estimica.flat import expression as ex
@@ -133,6 +134,7 @@ def parse_formula(text: str, where: str = "expression") -> Formula:
     return _parsed(text, tokens, where)
 
 
+@restores
 def _restored(text: str) -> Formula:
     """A formula that was one already; a derivative may be longer than what a user may write."""
     return _parsed(text, unchecked_tokens(tree.Source(text)), "expression")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
@@ -79,6 +79,7 @@ class InputResponse(Protocol):
 class Model(ABC):
     """The tables that every kind of model offers, and its response to an experiment."""
 
+    restores: ClassVar[bool] = True  # from saved results, by its constructor
     name: str
     description: str
 

@@ -10,7 +10,7 @@ import numpy as np
 from estimica.base import view
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
-from estimica.base.result import DONE, Outcome, Result
+from estimica.base.result import DONE, Outcome, Result, plain_object
 from estimica.base.text import percent, short
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.prefilter import ErrorFilter
@@ -62,9 +62,6 @@ class Weighting(Result):
         """Gains and weightings over the frequency."""
         return picture(self)
 
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + view.html(self.curves())
-
 
 def tables(weighting: Weighting) -> tuple[view.Table]:
     """Each filter with what it lets through."""
@@ -84,6 +81,25 @@ def picture(weighting: Weighting, kind: str = "", names: Sequence[str] = ()) -> 
     """Gains and weightings over the frequency; there is one picture."""
     title = f"{weighting.study}: prefilters"
     return view.Curves(tuple(_panels(weighting)), title, "frequency [Hz]", log_time=True)
+
+
+def as_object(weighting: Weighting) -> dict[str, object]:
+    """Gains and weightings over the frequency as plain values."""
+    outputs = [
+        {
+            "case": o.case,
+            "output": o.output,
+            "filter": o.filter,
+            "samples": o.samples,
+            "counted": o.counted,
+            "frequency": o.frequency,
+            "gain": o.gain,
+            "weighting": {name: o.weighting(name) for name in o.inputs},
+            "share": {name: o.share(name) for name in o.inputs},
+        }
+        for o in weighting.outputs
+    ]
+    return plain_object({"study": weighting.study, "outputs": outputs})
 
 
 def page(weighting: Weighting) -> view.Page:

@@ -14,6 +14,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import TunerError
+from estimica.base.saving.packing import restores
 from estimica.flat.expression import Expression
 from estimica.source.formula import Formula, parse_formula
 from estimica.study.case import Case
@@ -22,6 +23,7 @@ from estimica.study.tuner import Tuner
 Symbol = TypeVar("Symbol")
 
 
+@restores
 class ParameterMap:
     """Parameters as functions of the active tuners; `fixed` are values of the inactive ones.
 

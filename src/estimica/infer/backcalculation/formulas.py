@@ -10,6 +10,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
+from estimica.base.saving.packing import restores
 
 ITERATIONS = 100  # chosen: a guard against creeping; the best so far then stands
 SMALL = 1e-10  # relative step at which a search has ended: the next would be far smaller
@@ -20,6 +21,7 @@ class CannotFit(Exception):
     """Why a law cannot be fitted to these points, in words."""
 
 
+@restores
 class Shape(ABC):
     """A formula in regressors and parameters; `X` has a row for each regressor."""
 

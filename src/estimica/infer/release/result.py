@@ -114,9 +114,30 @@ class Release(Result):
     fit: Fit
     n_samples: int
     seconds: float
-    setup: Setup
-    objective: Objective
     run: str = ""
+    #: what its searches were made with; made again where it is needed and not there
+    context: tuple[Setup, Objective] | None = field(default=None, repr=False)
+
+    @cached_property
+    def _context(self) -> tuple[Setup, Objective]:
+        from estimica.infer.release.search import search_context
+
+        return self.context or search_context(self.study)
+
+    @property
+    def setup(self) -> Setup:
+        """The study as it was prepared."""
+        return self._context[0]
+
+    @property
+    def objective(self) -> Objective:
+        """What was brought down."""
+        return self._context[1]
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is compiled, and without models that can be asked for again."""
+        left_out = {"_context": None, "_models": None}
+        return {n: v for n, v in vars(self).items() if n not in left_out} | {"context": None}
 
     @property
     def released(self) -> tuple[str, ...]:

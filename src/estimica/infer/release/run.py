@@ -108,9 +108,8 @@ def release(
         fit=fit_of(setup, objective, state, search=True),
         n_samples=objective.n_samples,
         seconds=perf_counter() - begun,
-        setup=setup,
-        objective=objective,
         run=work.notes.id,
+        context=place,
     )
 
 

@@ -12,6 +12,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import EstimicaError
+from estimica.base.saving.packing import restores
 from estimica.base.signals import Signal
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.fit.result import Fit
@@ -146,11 +147,7 @@ def _series(
     varying = {n: s for n, s in record.inputs.items() if (s.value != s.value[0]).any()}
     count = max(1, min(len(DELAYS), len(x) // (10 * max(len(varying), 1))))
 
-    def shifted(signal: Signal) -> Vector:
-        if timed:
-            return _delayed(signal, output.time, where, count)[order]
-        return _powers(signal, output)[order]
-
+    own = (output, where if timed else None, count, order)
     return Series(
         case.name,
         case.role,
@@ -160,7 +157,7 @@ def _series(
         x,
         residual[order],
         output.simulated[order],
-        {name: partial(shifted, signal) for name, signal in varying.items()},
+        {name: partial(_shifted, signal, *own) for name, signal in varying.items()},
         varying if timed else {},
         where,
         jacobian[order],
@@ -168,6 +165,20 @@ def _series(
         _floor(fit, output),
         _replicates(record, output, timed)[order],
     )
+
+
+@restores
+def _shifted(
+    signal: Signal,
+    output: OutputComparison,
+    where: Spacing | None,
+    count: int,
+    order: Indices | slice,
+) -> Vector:
+    """An input at the samples of an output: delayed, or where there is no time, its powers."""
+    if where is None:
+        return _powers(signal, output)[order]
+    return _delayed(signal, output.time, where, count)[order]
 
 
 def _order(x: Vector) -> Indices | slice:

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from estimica.base.errors import FitError
+from estimica.base.result import plain_object
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import short
 from estimica.base.view import Across, Curve, Curves, Panel, Table
@@ -106,11 +107,13 @@ def as_object(result: SensitivityMeasures) -> dict[str, object]:
             "uncertainty_percent": 100 * float(result.uncertainty[k]),
         }
     undermodelling = result.undermodelling
-    return {
-        **plain,
-        "unknowns": unknowns,
-        "errn_percent": {n: 100 * e for n, e in result.errn.items()},
-        "error_percent": 100 * result.error,
-        "noise_percent": None if result.noise is None else 100 * result.noise,
-        "undermodelling_percent": None if undermodelling is None else 100 * undermodelling,
-    }
+    return plain_object(
+        {
+            **plain,
+            "unknowns": unknowns,
+            "errn_percent": {n: 100 * e for n, e in result.errn.items()},
+            "error_percent": 100 * result.error,
+            "noise_percent": None if result.noise is None else 100 * result.noise,
+            "undermodelling_percent": None if undermodelling is None else 100 * undermodelling,
+        }
+    )

@@ -14,6 +14,7 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
+from estimica.base.saving.packing import restores
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.experiment import Experiment
@@ -338,6 +339,7 @@ class FmuModel(WithoutEquations):
         )
 
 
+@restores
 def _reloaded(
     path: Path,
     fix: Mapping[str, float | bool | int | str],

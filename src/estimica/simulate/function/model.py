@@ -11,6 +11,7 @@ import numpy as np
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
+from estimica.base.saving.packing import restores
 from estimica.compiled.experiment import Experiment
 from estimica.simulate.engine.options import Options, require_adaptive
 from estimica.simulate.function.call import (
@@ -76,6 +77,7 @@ def function_model_of_file(
     return function_model_of_code(code_of_source(source, folder), fix, derivatives)
 
 
+@restores
 def function_model_of_code(
     code: TrustedCode, fix: Mapping[str, object] | None = None, derivatives: DerivativeKind = "auto"
 ) -> FunctionModel:

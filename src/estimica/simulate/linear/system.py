@@ -11,6 +11,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
+from estimica.base.saving.packing import restores
 from estimica.flat import expression as ex
 from estimica.flat.calculus import tangent
 from estimica.flat.expression import Expression
@@ -77,6 +78,7 @@ class LinearSystem:
         return CoefficientProgram(self, tuple(tuners))
 
 
+@restores
 def _unpacked(
     packed: Sequence[tuple[str, list[Any]]], roots: Sequence[int], sizes: tuple[int, int, int]
 ) -> LinearSystem:

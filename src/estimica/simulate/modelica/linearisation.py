@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import casadi as ca
 import numpy as np
 
 from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import SimulationError
+from estimica.base.result import plain_object
+from estimica.base.saving.saved import Saved
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica.steady import outputs_at, steady_point
 from estimica.simulate.response import Response
 
 
 @dataclass(frozen=True, eq=False)
-class Linearisation:
+class Linearisation(Saved):
     """State-space matrices with the names of their rows and columns and the operating point."""
 
     A: Vector
@@ -33,6 +35,10 @@ class Linearisation:
     def poles(self) -> Complex:
         """Eigenvalues of A."""
         return np.linalg.eigvals(self.A).astype(complex)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values by the names of the fields."""
+        return plain_object({f.name: getattr(self, f.name) for f in fields(self)})
 
     def __repr__(self) -> str:
         return (

@@ -14,6 +14,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.files.write import write_text
 from estimica.base.quantities import Quantity
+from estimica.base.saving.packing import restores
 from estimica.base.signals import Signal
 from estimica.compiled.equations import Equations, assemble
 from estimica.compiled.experiment import Experiment
@@ -388,6 +389,7 @@ class ModelicaModel(LinearisedModel):
         )
 
 
+@restores
 def _from_text(
     text: str, fixed: Mapping[str, float | bool | int | str], causality: Causality = _AS_DECLARED
 ) -> ModelicaModel:

@@ -69,9 +69,6 @@ class BodeGuess(Result):
         """How it went: data that show nothing are an error."""
         return Outcome("done", "; ".join((self.sentence, *self.notes)))
 
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + show.html(self.curves())
-
 
 def bode_guess(
     frequency: Sequence[float] | Vector,

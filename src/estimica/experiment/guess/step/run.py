@@ -106,9 +106,6 @@ class FirstGuess(Result):
         """How it went: data that show nothing are an error."""
         return Outcome("done", self.sentence)
 
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + show.html(self.curves())
-
 
 def first_guess(
     data: object,

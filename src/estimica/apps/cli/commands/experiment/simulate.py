@@ -157,34 +157,13 @@ def _deliver(
 
 def as_object(command: str, trajectory: Trajectory) -> dict[str, object]:
     """The JSON object of a simulation; `sensitivities` is there where they were asked for."""
-    plain: dict[str, object] = {
-        "command": command,
-        "outcome": {"status": "done", "message": _end_text(trajectory)},
-        "model": trajectory.model,
-        "time": trajectory.time,
-        "values": {name: trajectory.value(name) for name in trajectory.names},
-        "units": dict(trajectory.units),
-        "events": list(trajectory.events),
-        "termination": _end_object(trajectory),
-        "notes": list(trajectory.notes),
-        "statistics": dict(trajectory.statistics),
-    }
-    if isinstance(trajectory, Sensitivities):
-        plain["sensitivities"] = {
-            name: {p: trajectory.derivative(name, p) for p in trajectory.wrt}
-            for name in trajectory.names
-        }
-    return plain
+    outcome = {"status": "done", "message": _end_text(trajectory)}
+    return {"command": command, "outcome": outcome, **trajectory.to_dict()}
 
 
 def _end_text(trajectory: Trajectory) -> str:
     """How the model has ended the run, "" where it has not."""
     return trajectory.termination.text if trajectory.termination else ""
-
-
-def _end_object(trajectory: Trajectory) -> dict[str, object] | None:
-    end = trajectory.termination
-    return {"time": end.time, "message": end.message} if end else None
 
 
 def curves_of(trajectory: Trajectory) -> list[Curves]:
