@@ -2,7 +2,7 @@
 
 `test_messages.py` of a room holds the mistakes, each a small input that provokes it. `messages.toml`
 beside it holds, under the code of the error, each mistake with the whole message; what does not
-stop the work begins with "warning: ". `{folder}` stands for the folder in which the mistake was
+stop the work begins with "warning: " or "note: ". `{folder}` stands for the folder in which the mistake was
 made, `{here}` for that of the test. After a deliberate change of wording
 
     python -m tests.study.test_messages --renew
@@ -114,7 +114,7 @@ class Messages:
 
 
 def _of_problem(problem: Problem) -> tuple[str, str]:
-    return problem.code, f"{'warning: ' if problem.warning else ''}{problem.text}"
+    return problem.code, f"{f'{problem.severity}: ' if problem.warning else ''}{problem.text}"
 
 
 def _quoted(value: str | list[str]) -> str:

@@ -44,18 +44,22 @@ def test_a_tuner_may_drive_several_parameters(study: Write) -> None:
     [
         '{ column = "temp", offset = 273.15 }',
         '{ column = "temp", scale = 1 }',
-        '{ column = "temp", unit = "K" }',
+        '{ column = "temp", unit = "degC" }',
         '"other"',
     ],
 )
 def test_units_are_silent_where_the_user_has_spoken(study: Write, column: str) -> None:
-    assert told(study(('y = "level"', f'y = "level", T = {column}'))) == []
+    problems = check_file(study(('y = "level"', f'y = "level", T = {column}')))
+    assert [p for p in problems if not p.note] == []
 
 
-def test_time_in_minutes_needs_a_scale(study: Write, folder: Path) -> None:
+def test_time_in_minutes_is_converted_unless_a_scale_is_given(study: Write, folder: Path) -> None:
     table = (folder / "run1.csv").read_text().replace("t [s]", "t [min]")
     (folder / "run1.csv").write_text(table)
     assert codes(study()) == ["C019"]
+    (note,) = check_file(study())
+    assert note.severity == "note"
+    assert "converted from min to s" in note.text
     assert told(study((START, START + "\ntime_scale = 60"))) == []
 
 

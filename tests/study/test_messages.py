@@ -231,6 +231,20 @@ STUDIES: Mapping[str, Provoke] = {
         ('y = "level"', 'y = "level", T = "temp"'), table=("temp [degC]", "temp [degc]")
     ),
     "time in minutes": checked(table=("t [s]", "t [min]")),
+    "time in bar": checked(table=("t [s]", "t [bar]")),
+    "a column in degrees Celsius": checked(('y = "level"', 'y = "level", T = "temp"')),
+    "a column in coulombs, perhaps": checked(
+        ('y = "level"', 'y = "level", T = "temp"'), table=("temp [degC]", "temp [C]")
+    ),
+    "a unit that the study contradicts": checked(
+        ('y = "level"', 'y = "level", T = { column = "temp", unit = "K" }')
+    ),
+    "a temperature or a difference": checked(
+        ('y = "level"', 'y = "level", T = "dT"'), table=("temp [degC]", "dT [degC]")
+    ),
+    "a variable without a unit": checked(
+        ('y = "level"', 'y = "level", z = "other"'), table=(",other", ",other [kg]")
+    ),
     "time that goes back": of_table(t=[0.0, 2.0, 1.0, 3.0], **LEVELS),
     "time that is missing": of_table(t=[0.0, np.nan, 1.0, 3.0], **LEVELS),
     "an input that ends early and is held": of_table(**EARLY),

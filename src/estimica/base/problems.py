@@ -17,6 +17,12 @@ class Problem:
     suggestion: str = ""
     warning: bool = False
     place: tuple[str | int, ...] = field(default=(), compare=False)  # in the file, where known
+    note: bool = False  # a warning that asks for nothing: it says what was done
+
+    @property
+    def severity(self) -> str:
+        """`error`, `warning` or `note`."""
+        return "note" if self.note else "warning" if self.warning else "error"
 
     @property
     def text(self) -> str:

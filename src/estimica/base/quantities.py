@@ -26,9 +26,11 @@ class Quantity:
     tunable: bool = False
     why_not: str = ""  # why it is not tunable; "" where it is
     place: str = ""  # file and line of its declaration; "" where there is no source
+    #: whether it is a difference, as of two temperatures; None where the model does not say
+    difference: bool | None = None
 
 
-COLUMNS = tuple(f.name for f in fields(Quantity) if f.name != "name")
+COLUMNS = tuple(f.name for f in fields(Quantity) if f.name not in ("name", "difference"))
 
 
 def as_table(quantities: Iterable[Quantity]) -> pd.DataFrame:

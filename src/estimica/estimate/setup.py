@@ -37,7 +37,7 @@ from estimica.study.case import StartValue
 from estimica.study.check.data import check_noise
 from estimica.study.check.names import formula_problems, instead_of_tuning
 from estimica.study.estimation import Estimation, Solver
-from estimica.study.record.samples import Record, record
+from estimica.study.record.samples import Record, record_for
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
@@ -150,11 +150,7 @@ def _predictor(
 def prepare(study: Study) -> Setup:
     """Read the data of a study and link its tuners to the model."""
     links, tuners, held = parameter_map_of(study)
-    has_time = study.model.has_time
-    records = tuple(
-        record(c, has_time=has_time, inputs=_inputs_of(study.model_of(c)))
-        for c in study.active_cases
-    )
+    records = tuple(record_for(c, study.model_of(c)) for c in study.active_cases)
     if not any(r.case.role == "calibrate" for r in records):
         raise FitError("F001", f"study '{study.name}' has no case to calibrate with; add one")
     for one in records:
@@ -169,10 +165,6 @@ def prepare(study: Study) -> Setup:
         ]
     )
     return Setup(study, records, links, tuners, held)
-
-
-def _inputs_of(model: Model) -> list[str]:
-    return [q.name for q in model.quantities() if q.role == "input"]
 
 
 def parameter_map_of(study: Study) -> tuple[ParameterMap, tuple[Unknown, ...], dict[str, float]]:

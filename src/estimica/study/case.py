@@ -60,7 +60,10 @@ class InputColumn:
     hold: Annotated[Hold, Field(description="What it does between two stamps.")] = Hold.PREVIOUS
     scale: Annotated[Finite | None, Field(description="Factor to the model's unit.")] = None
     offset: Annotated[Finite | None, Field(description="Added after scaling.")] = None
-    unit: Annotated[str | None, Field(description="Unit of the scaled column.")] = None
+    unit: Annotated[
+        str | None,
+        Field(description="Unit of the (scaled) column, which is converted to the model's."),
+    ] = None
     unwrap: Annotated[
         Positive | None, Field(description="Period of an angle that jumps, as 360.")
     ] = None
@@ -123,7 +126,10 @@ class OutputColumn:
     ] = None
     scale: Annotated[Finite | None, Field(description="Factor to the model's unit.")] = None
     offset: Annotated[Finite | None, Field(description="Added after scaling.")] = None
-    unit: Annotated[str | None, Field(description="Unit of the scaled column.")] = None
+    unit: Annotated[
+        str | None,
+        Field(description="Unit of the (scaled) column, which is converted to the model's."),
+    ] = None
     unwrap: Annotated[
         Positive | None, Field(description="Period of an angle that jumps, as 360.")
     ] = None

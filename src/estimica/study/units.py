@@ -97,15 +97,18 @@ _OTHERS = {
     "kn": Unit(1852 / 3600, _of(1, 0, -1)),
     "hp": Unit(745.6998715822702, _POWER), "PS": Unit(735.49875, _POWER),
     "Btu": Unit(1055.05585262, _ENERGY), "ha": Unit(1e4, _of(m=2)),
+    "mmH2O": Unit(9.80665, _PRESSURE), "inH2O": Unit(249.08891, _PRESSURE),
+    "inHg": Unit(3386.38864034, _PRESSURE), "oz": Unit(0.028349523125, _MASS),
+    "yd": Unit(0.9144, _LENGTH), "week": Unit(604800, _TIME),
 }  # fmt: skip
 _PREFIXES = {
     "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "h": 1e2, "da": 10.0, "d": 0.1, "c": 1e-2,
-    "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": _SAME,
+    "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
 }  # fmt: skip
 _SPELLINGS = {
-    "°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "Ω": "Ohm", "ohm": "Ohm", "µ": "u",
-    "μ": "u", "²": "2", "³": "3", "⁻¹": "-1", "⁻²": "-2", "·": ".", "⋅": ".", "**": "^",
-    "*": ".",
+    "º": "°", "° ": "°", "°C": "degC", "℃": "degC", "°F": "degF", "°K": "K", "°": "deg",
+    "Ω": "Ohm", "\u2126": "Ohm", "ohm": "Ohm", "µ": "u", "μ": "u", "²": "2", "³": "3", "⁻¹": "-1",
+    "⁻²": "-2", "⁻³": "-3", "·": ".", "⋅": ".", "**": "^", "*": ".",
 }  # fmt: skip
 _WORDS = {
     "sec": "s", "second": "s", "seconds": "s", "minute": "min", "minutes": "min", "hr": "h",
@@ -114,6 +117,9 @@ _WORDS = {
     "pct": "%", "inch": "in", "RPM": "rpm", "r": "rev", "U": "rev", "lbs": "lb", "BTU": "Btu",
     "grad": "gon", "cycle": "rev", "cycles": "rev", "turn": "rev", "turns": "rev", "rps": "rev/s",
     "cps": "rev/s", "PSI": "psi", "Liter": "l", "liter": "l", "litre": "l", "-": "1", "none": "1",
+    "deg C": "degC", "degrees C": "degC", "oC": "degC", "Fahrenheit": "degF", "deg F": "degF",
+    "Upm": "rpm", "lpm": "l/min", "gpm": "gal/min", "cfm": "ft3/min", "bara": "bar", "VAr": "var",
+    "%RH": "%", "%rH": "%", "% RH": "%", "% rH": "%", "1/1": "1", "sqm": "m2", "qm": "m2",
 }  # fmt: skip
 _PART = re.compile(r"\s*([./()]|(?:[A-Za-z%]+|1)(?:\^?\(?([+-]?\d+(?:\.\d+)?)\)?)?)")
 
@@ -141,10 +147,11 @@ class Conversion:
         return ", ".join(parts)
 
 
-def conversion(given: str, wanted: str) -> Conversion | None:
+def conversion(given: str, wanted: str, *, difference: bool = False) -> Conversion | None:
     """From one unit to another; None where they measure different things.
 
-    Raises UnknownUnit for one that is not known.
+    A `difference` has no zero of its scale: 5 °C more are 5 K more. Raises UnknownUnit for a unit
+    that is not known.
     """
     a, b = normalised_spelling(given), normalised_spelling(wanted)
     if a == b:
@@ -153,7 +160,37 @@ def conversion(given: str, wanted: str) -> Conversion | None:
     if first.dimension[:_ANGLE] != second.dimension[:_ANGLE]:
         return None
     factor = first.factor / second.factor * _angle_factor(first, second, f"{given} and {wanted}")
-    return Conversion(factor, (first.offset - second.offset) / second.factor)
+    offset = 0.0 if difference else (first.offset - second.offset) / second.factor
+    return Conversion(factor, offset)
+
+
+#: letters that people write for another unit than the one they are
+_MEANT: dict[str, str] = {"C": "degC", "F": "degF", "M": "m", "c": "degC", "f": "degF", "G": "g"}
+#: units that end a name such as n_rpm, and hardly ever mean anything else; letters alone do
+_ENDINGS = re.compile(
+    r"[_ ](rpm|degC|degF|°C|°F|bar|mbar|hPa|kPa|MPa|psi|kW|MW|kWh|MWh|Wh|kHz|MHz|Hz|Nm|kN|kJ|MJ|"
+    r"mm|cm|km|ms|us|mA|mV|kV|rad|deg|percent|pct|lpm|kg|mg|ppm)$"
+)
+_TIME_ENDINGS = re.compile(r"^(?:t|time|zeit|elapsed)\w*?[_ ](s|sec|min|h|hours?|d|days?)$", re.I)
+
+
+def meant_unit(unit: str, wanted: str) -> str | None:
+    """The unit that was meant by a look-alike: `C` by who wants K; None where there is none."""
+    meant = _MEANT.get(unit.strip())
+    try:
+        return meant if meant and conversion(meant, wanted) is not None else None
+    except UnknownUnit:
+        return None
+
+
+def unit_of_name(name: str) -> str:
+    """The unit that ends a column's name, as in `n_rpm` or `time_min`; empty where there is none.
+
+    It is a guess (`x_bar` may be a mean), so whoever uses it tells, and leaves it where it does not
+    fit.
+    """
+    found = _ENDINGS.search(name) or _TIME_ENDINGS.match(name)
+    return found[1] if found else ""
 
 
 def known_units() -> list[str]:

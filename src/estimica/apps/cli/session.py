@@ -222,8 +222,7 @@ def stored_run(store: Store, command: str, which: str) -> Any:
 def say_problems(problems: Iterable[Problem]) -> None:
     """One line for each on stderr."""
     for problem in problems:
-        word = "warning" if problem.warning else "error"
-        say(f"{word} {problem.code}: {problem.text}")
+        say(f"{problem.severity} {problem.code}: {problem.text}")
 
 
 def _stored_status(outcome: Outcome) -> Status:

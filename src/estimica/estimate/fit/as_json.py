@@ -45,7 +45,7 @@ def as_object(fit: Fit) -> dict[str, object]:
             for name, n in fit.noise.items()
         },
         "quality": {c.name: _quality(c) for c in fit.cases},
-        "data_notes": {r.case.name: list(r.notes) for r in fit.setup.records if r.notes},
+        "data_notes": {r.case.name: list(r.all_notes) for r in fit.setup.records if r.all_notes},
         "log_likelihood": fit.log_likelihood,
         "aic": fit.aic,
         "aicc": fit.aicc,

@@ -61,6 +61,9 @@ def _sections(
     notes = [f"Case '{r.case.name}': {n}." for r in fit.setup.records for n in r.notes]
     if notes:
         yield Section("Cells that do not count", "\n\n".join(notes))
+    converted = dict.fromkeys(c.text for r in fit.setup.records for c in r.changes)
+    if converted:
+        yield Section("Units", "\n\n".join(f"{t[:1].upper()}{t[1:]}." for t in converted))
     yield Section("Quality", _QUALITY, tuple(_quality(fit)))
     if any(c.outputs for c in fit.cases):
         curves = replace(picture(fit, "fit", None, against, by), title="")

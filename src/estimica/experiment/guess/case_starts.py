@@ -16,7 +16,9 @@ from estimica.experiment.guess.bode.starts import BodeSetting, bode_starts
 from estimica.experiment.guess.step.run import FirstGuess, step_guesses
 from estimica.experiment.guess.step.starts import StepSetting, step_starts
 from estimica.study.case import Case, InputColumn, OutputColumn
+from estimica.study.record.conversion import in_model_units
 from estimica.study.record.frequency import examine_response
+from estimica.study.record.samples import time_scale
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def case_starts(
 def _of_steps(
     model: Model, case: Case, candidates: Sequence[str]
 ) -> Iterator[tuple[str, CaseStart]]:
-    data = _in_units_of_the_model(case)
+    data = _in_units_of_the_model(case, model)
     if data is None:
         return
     inputs = [n for n in case.inputs if n in data.columns]
@@ -91,13 +93,15 @@ def _of_response(
             yield name, CaseStart(start.value, source)
 
 
-def _in_units_of_the_model(case: Case) -> Data | None:
+def _in_units_of_the_model(case: Case, model: Model) -> Data | None:
     """The columns of a case under the names of their variables; None where they cannot be read."""
     data = case.data
     if not isinstance(data, Data):
         return None
     try:
-        columns = {"time": data.time() * (case.time_scale or 1.0)}
+        stamped = data.time_name(case.time)
+        columns = {"time": data.column(stamped) * time_scale(case, data, stamped)}
+        case = in_model_units(case, data, {q.name: q for q in model.quantities()}).case
         for name, column in {**case.inputs, **case.outputs}.items():
             if name != "time":
                 values = _values(data, column)

@@ -10,6 +10,7 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError, EstimicaError, InferError
 from estimica.base.problems import raise_all
+from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
@@ -54,12 +55,12 @@ def points_of(
 ) -> CasePoints:
     """What the model computes at every point of a case; a point that fails is told, not raised."""
     data = data_of(case)
-    signals = _signals(case, model.has_time)
+    known = {q.name: q for q in model.quantities()}
+    signals = _signals(case, model.has_time, known)
     stamps = stamps_of(case, has_time=model.has_time)
     counts = _counting(case, stamps, signals, model.has_time)
     if not counts.any():
         raise CaseError("C010", f"case '{case.name}': no point has all inputs")
-    known = {q.name: q for q in model.quantities()}
     asked = [n for n in dict.fromkeys([*compute, *against]) if n not in signals and n in known]
     columns, units = _columns(case, data, [n for n in against if n not in known], known)
     where = stamps[counts]
@@ -84,8 +85,8 @@ def driven(case: Case, names: Collection[str]) -> Case:
     return replace(case, inputs={**case.inputs, **outputs}, outputs={})
 
 
-def _signals(case: Case, has_time: bool) -> dict[str, Signal]:
-    found, problems = examine(replace(case, outputs={}), has_time=has_time)
+def _signals(case: Case, has_time: bool, known: Mapping[str, Quantity]) -> dict[str, Signal]:
+    found, problems = examine(replace(case, outputs={}), has_time=has_time, known=known)
     raise_all([p for p in problems if p.code not in _NOT_NEEDED])
     assert found is not None
     return dict(found.inputs)

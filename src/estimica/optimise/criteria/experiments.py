@@ -9,7 +9,7 @@ from estimica.base.signals import Signal
 from estimica.estimate.objective.predictor import split
 from estimica.optimise.criteria.trajectory import Experiment
 from estimica.study.case import Case
-from estimica.study.record.samples import record
+from estimica.study.record.samples import record_for
 from estimica.study.study import Study
 
 
@@ -27,8 +27,7 @@ def experiment_of(study: Study, case: Case, held: Mapping[str, float]) -> Experi
     if case.data is None:
         inputs = _numbers(case)
     else:
-        asked = [q.name for q in model.quantities() if q.role == "input"]
-        own = record(case, has_time=model.has_time, inputs=asked)
+        own = record_for(case, model)
         inputs = dict(own.inputs)
         begin = own.begin
         if end is None:

@@ -41,6 +41,7 @@ class FmuVariable:
     min: float
     max: float
     nominal: float | None
+    difference: bool | None = None  # as of two temperatures; None where it does not say
 
     @property
     def settable(self) -> bool:
@@ -249,7 +250,16 @@ def _variable(variable: Any, fmi: int) -> FmuVariable:
         min=float("-inf") if least is None else least,
         max=float("inf") if most is None else most,
         nominal=_attribute(variable, declared, "nominal"),
+        difference=_is_difference(variable, declared),
     )
+
+
+def _is_difference(variable: Any, declared: Any) -> bool | None:
+    """Whether it is relative, as a difference of temperatures; None where nothing says so."""
+    texts = [variable] if declared is None else [variable, declared]
+    if any(t.relativeQuantity or t.quantity == "TemperatureDifference" for t in texts):
+        return True
+    return False if any(t.displayUnit in ("degC", "degF") for t in texts) else None
 
 
 def _attribute(variable: Any, declared: Any, name: str) -> float | None:
@@ -285,6 +295,7 @@ def _quantity(v: FmuVariable, role: str) -> Quantity:
         v.name, _value(v), v.unit, v.description, v.min, v.max, v.nominal, _WORDS[v.kind], role,
         tunable=role == "parameter" and not why_not_tunable(v),
         why_not=why_not_tunable(v) if role in ("parameter", "constant") else "",
+        difference=v.difference,
     )  # fmt: skip
 
 

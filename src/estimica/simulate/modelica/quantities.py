@@ -103,9 +103,22 @@ def quantities_of(
                 role == "parameter" and not reason,
                 reason,
                 v.origin.place,
+                _is_difference(v),
             )
         )
     return quantities
+
+
+def _is_difference(v: Variable) -> bool | None:
+    """Whether a temperature is a difference; None where the declaration does not say.
+
+    The standard library's types differ by this alone: a Temperature has a least value and is shown
+    in degC, a TemperatureDifference has neither.
+    """
+    if v.quantity == "TemperatureDifference":
+        return True
+    absolute = v.display_unit in ("degC", "degF") or v.minimum is not None
+    return False if absolute else True if v.quantity == "ThermodynamicTemperature" else None
 
 
 def _typed(v: Variable, value: float | None) -> float | bool | int | str | None:

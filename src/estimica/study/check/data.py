@@ -3,24 +3,21 @@ study says of their noise means something."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from estimica.base.problems import Problem
-from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.simulate.linear.model import LinearModel
 from estimica.simulate.linear.sampled import between_instants
-from estimica.study.case import Case, InputColumn, OutputColumn
+from estimica.study.case import InputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.noise import Sigma
 from estimica.study.record.noise import TIME, SigmaFormula
-from estimica.study.record.samples import MeasuredOutput, Record, data_of
-from estimica.study.study import FIXED
-from estimica.study.units import AmbiguousUnit, UnknownUnit, conversion, known_units
+from estimica.study.record.samples import MeasuredOutput, Record
 
 
 def check_coverage(record: Record) -> list[Problem]:
@@ -81,51 +78,6 @@ def check_sampling(record: Record, model: Model) -> Iterator[Problem]:
     elif abs(apart - step) > OTHER_SAMPLING * step:
         message = f"the model has a sample every {step:g} s, the data every {apart:.6g} s"
         yield Problem("C059", where, message, "is sample_time right?", warning=True)
-
-
-def check_units(case: Case, known: Mapping[str, Quantity]) -> list[Problem]:
-    """Columns whose unit is another one than the model's."""
-    units = data_of(case).units
-    problems: list[Problem] = []
-    given: dict[str, InputColumn | OutputColumn] = {
-        n: c for n, c in case.columns_of_inputs.items() if isinstance(c, InputColumn)
-    }
-    for word, columns in (("input", given), ("output", case.columns_of_outputs)):
-        for name, column in columns.items():
-            quantity = known.get(name)
-            if (
-                quantity is None
-                or quantity.role in FIXED
-                or (quantity.role == "input") != (word == "input")
-            ):
-                continue  # told elsewhere
-            unit, wanted = units.get(column.column, ""), quantity.unit
-            silent = column.scale, column.offset, column.unit
-            if unit and wanted and all(s is None for s in silent):
-                problems += _disagreement(case, f"{word} '{name}'", column.column, unit, wanted)
-    return problems
-
-
-def _disagreement(case: Case, what: str, column: str, unit: str, wanted: str) -> Iterator[Problem]:
-    where = f"case '{case.name}'"
-    message = f"{what}: column '{column}' is in {unit}, the model wants {wanted}"
-    try:
-        change = conversion(unit, wanted)
-    except UnknownUnit as unknown:
-        advice = f'write unit = "{wanted}" where they are the same, or scale and offset'
-        if isinstance(unknown, AmbiguousUnit):
-            message += ": that may mean the same, or turns where radians are wanted (2π)"
-        else:
-            message += f", and '{unknown}' is not a unit known here"
-            message += did_you_mean(str(unknown), known_units())
-        yield Problem("C030", where, message, advice, warning=True)
-        return
-    if change is None:
-        advice = f'take another column, or write unit = "{wanted}" where the file is wrong'
-        yield Problem("C029", where, f"{message}, which measures something else", advice)
-    elif not change.is_nothing:
-        advice = f'write {{ column = "{column}", {change.text} }}'
-        yield Problem("C029", where, message, advice)
 
 
 def check_noise(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from estimica.study.check.data import (
     check_coverage,
     check_noise,
     check_sampling,
-    check_units,
 )
 from estimica.study.check.effects import check_effects
 from estimica.study.check.names import check_names, known_in_case, known_names, model_in_case
@@ -56,8 +56,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         if study.is_design and case.data is None:
             continue  # of a design: nothing was measured
         of_case = known_in_case(study, case)
-        inputs = [q.name for q in of_case.values() if q.role == "input"]
-        record, of_record = examine(case, has_time=study.model.has_time, inputs=inputs)
+        record, of_record = examine(case, has_time=study.model.has_time, known=of_case)
         if study.is_backwards:
             of_record = [p for p in of_record if p.code != NO_OUTPUTS]
         problems += of_record + list(_doubled_columns(case))
@@ -65,7 +64,6 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
             continue
         if study.model.has_time and not case.is_frequency:
             problems += [*check_coverage(record), *check_sampling(record, study.bare)]
-        problems += check_units(case, of_case)
         if not study.is_backwards:
             names = [t.name for t in study.tuners]
             problems += check_noise(record, study.estimation, names, model_in_case(study, case))
@@ -167,7 +165,16 @@ def _errors(problems: Sequence[Problem]) -> bool:
 
 
 def _unique(problems: Sequence[Problem]) -> list[Problem]:
-    return list(dict.fromkeys(problems))
+    """Each problem once, and notes that several cases share once for all of them."""
+    same: dict[tuple[str, str], list[str]] = {}
+    for p in problems:
+        if p.note:
+            same.setdefault((p.code, p.message), []).append(p.where)
+    once: dict[Problem, None] = {}
+    for p in problems:
+        where = list(dict.fromkeys(same.get((p.code, p.message), [])))
+        once[p if len(where) < 2 else replace(p, where=f"{len(where)} cases")] = None
+    return list(once)
 
 
 NAMED = ("oe", "ml")

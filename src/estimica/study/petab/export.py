@@ -23,7 +23,7 @@ from estimica.source.sbml.write import ExplicitModel, write_formula, write_sbml
 from estimica.structure.sorted_system import Assignment, Relation, SortedSystem
 from estimica.study.noise import Sigma
 from estimica.study.record.noise import SigmaFormula
-from estimica.study.record.samples import MeasuredOutput, record
+from estimica.study.record.samples import MeasuredOutput, record_for
 
 if TYPE_CHECKING:
     from estimica.study.case import Case
@@ -150,7 +150,7 @@ class _Export:
 
     def _case(self, case: Case) -> None:
         _refuse_case(case)
-        data = record(case)
+        data = record_for(case, self.study.model_of(case))
         if data.begin != 0.0:
             raise StudyError(
                 "Q142",

@@ -12,7 +12,7 @@ from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean
 from estimica.study.case import InputColumn
 from estimica.study.record.columns import without_scaling
-from estimica.study.record.samples import Record, data_of
+from estimica.study.record.samples import Record, data_of, time_scale
 from estimica.study.study import Study
 
 
@@ -63,7 +63,8 @@ def values_along(record: Record, name: str, points: Vector, *, has_time: bool) -
         column = np.asarray(data.column(name), float)
         if not has_time:
             return np.asarray(column[points.astype(int)])
-        stamps = data.column(data.time_name(record.case.time)) * (record.case.time_scale or 1.0)
+        stamped = data.time_name(record.case.time)
+        stamps = data.column(stamped) * time_scale(record.case, data, stamped)
         place = np.clip(np.searchsorted(stamps, points), 0, len(stamps) - 1)
         return np.asarray(column[place])
     raise unknown_axis_error(name, [record])

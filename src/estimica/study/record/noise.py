@@ -15,6 +15,7 @@ from estimica.data.table import Data
 from estimica.source.formula import Formula, parse_formula
 from estimica.study.case import OutputColumn
 from estimica.study.noise import Limit, Sigma
+from estimica.study.record.conversion import deviation_factor, limit_change
 
 Distribution = Literal["normal", "laplace"]
 TIME = "time"
@@ -119,6 +120,8 @@ def _deviations(given: OutputColumn, data: Data, name: str, counts: Flags) -> Ve
     with np.errstate(invalid="ignore"):
         _refuse_rows(f"sigma: column '{name}'", ~((column > 0) & np.isfinite(column)) & counts)
     factor = 1.0 if given.transform is not None or given.scale is None else abs(given.scale)
+    if given.transform is None:
+        factor *= deviation_factor(data, name, given.column)
     return np.asarray(factor * column[counts])
 
 
@@ -152,6 +155,10 @@ def _limit(
     """A limit at the samples that count; a cell of its column that is empty means none."""
     if limit is None:
         return np.full(int(counts.sum()), none)
-    written = np.full(len(counts), limit) if isinstance(limit, float) else data.column(str(limit))
+    if isinstance(limit, float):
+        written = np.full(len(counts), limit)
+    else:
+        change = limit_change(data, str(limit), given.column)
+        written = change.scale * data.column(str(limit)) + change.offset
     scaled = written * (1.0 if given.scale is None else given.scale) + (given.offset or 0.0)
     return np.where(np.isfinite(scaled), scaled, none)[counts]

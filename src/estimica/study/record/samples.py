@@ -15,17 +15,19 @@ from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError, DataError, EstimicaError
 from estimica.base.magnitude import is_usable
 from estimica.base.problems import Problem, raise_all
+from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
+from estimica.compiled.model.interface import Model
 from estimica.data.readers import as_data, read_data
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
 from estimica.study.prefilter import Prefilter
 from estimica.study.record.columns import first_of_replicates, with_scaling
+from estimica.study.record.conversion import UnitChange, in_model_units, time_change, time_problems
 from estimica.study.record.noise import Censoring, Distribution, SigmaFormula, noise_model
 from estimica.study.record.prefilter import prefilter_system
 from estimica.study.record.transfer import Transfer
 from estimica.study.record.transform import Transform, transform_of
-from estimica.study.units import UnknownUnit, conversion
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +121,12 @@ class Record:
     outputs: tuple[MeasuredOutput, ...]
     uncertain: tuple[MeasuredOutput, ...] = ()  # inputs whose errors are estimated
     notes: tuple[str, ...] = ()  # what of the data does not count
+    changes: tuple[UnitChange, ...] = ()  # columns that were converted by themselves
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """What does not count, and what was converted."""
+        return (*self.notes, *(c.text for c in self.changes))
 
     @property
     def is_frequency(self) -> bool:
@@ -131,13 +139,26 @@ class Record:
         return sum(len(m.time) for m in self.outputs)
 
 
-def record(case: Case, *, has_time: bool = True, inputs: Sequence[str] = ()) -> Record:
-    """The data of a case in the model's units; every problem with them is told at once.
+def record_for(case: Case, model: Model) -> Record:
+    """The data of a case in the units of a model; every problem with them is told at once."""
+    known = {q.name: q for q in model.quantities()}
+    return record(case, has_time=model.has_time, known=known)
+
+
+def record(
+    case: Case,
+    *,
+    has_time: bool = True,
+    inputs: Sequence[str] = (),
+    known: Mapping[str, Quantity] | None = None,
+) -> Record:
+    """The data of a case; every problem with them is told at once.
 
     Without time, the rows are numbered and inputs have one value for each row. `inputs` are those
-    of the model, one of which a frequency response belongs to.
+    of the model, one of which a frequency response belongs to; `known` are all its quantities, to
+    whose units columns are converted.
     """
-    measured, problems = examine(case, has_time=has_time, inputs=inputs)
+    measured, problems = examine(case, has_time=has_time, inputs=inputs, known=known)
     raise_all(problems)
     assert measured is not None
     return measured
@@ -155,24 +176,37 @@ def data_of(case: Case) -> Data:
 
 
 def examine(
-    case: Case, *, has_time: bool = True, inputs: Sequence[str] = ()
+    case: Case,
+    *,
+    has_time: bool = True,
+    inputs: Sequence[str] = (),
+    known: Mapping[str, Quantity] | None = None,
 ) -> tuple[Record | None, list[Problem]]:
-    """Like `record`, with the problems as values."""
+    """Like `record`, with the problems as values; where nothing is `known`, units stay."""
     if case.is_frequency:
         from estimica.study.record.frequency import examine_response
 
-        return examine_response(case, inputs)
-    return _examine(case, has_time)
+        driven = [n for n, q in (known or {}).items() if q.role == "input"]
+        return examine_response(case, [*inputs, *driven])
+    return _examine(case, has_time, known or {})
 
 
-def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
+def _examine(
+    case: Case, has_time: bool, known: Mapping[str, Quantity]
+) -> tuple[Record | None, list[Problem]]:
     where = f"case '{case.name}'"
-    problems: list[Problem] = []
     try:
         data = data_of(case)
         time = _time(case, data, has_time)
     except (DataError, CaseError) as error:
         return None, [Problem(error.code, where, error.message)]
+    converted = in_model_units(case, data, known)
+    case, changes, problems = converted.case, converted.changes, list(converted.problems)
+    if has_time:
+        stamps = data.time_name(case.time)
+        change = time_change(case, data, stamps)
+        changes = changes if change is None else (*changes, change)
+        problems += time_problems(case, data, stamps)
     begin = float(time[0]) if case.begin_time is None else case.begin_time
     inputs: dict[str, Signal] = {}
     outputs: list[MeasuredOutput] = []
@@ -200,7 +234,8 @@ def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
         problems += [_timed(where, m.name) for m in uncertain]
     ignored = ignored_cell_problems(where, data, _columns(case)) + _overflowing(where, case, data)
     notes = tuple(p.message for p in ignored)
-    return Record(case, begin, inputs, tuple(outputs), uncertain, notes), problems + ignored
+    own = Record(case, begin, inputs, tuple(outputs), uncertain, notes, changes)
+    return own, problems + ignored
 
 
 def _columns(case: Case) -> list[str]:
@@ -280,7 +315,7 @@ def _time(case: Case, data: Data, has_time: bool) -> Vector:
     if not has_time:
         return np.arange(len(data), dtype=np.float64)
     name = data.time_name(case.time)
-    scale = _time_scale(case, name, data)
+    scale = time_scale(case, data, name)
     time = data.column(name) if scale == 1 else data.column(name) * scale
     if not len(time):
         raise CaseError("C005", f"'{data.source}' holds no rows")
@@ -301,6 +336,12 @@ def _time(case: Case, data: Data, has_time: bool) -> Vector:
     return time
 
 
+def time_scale(case: Case, data: Data, name: str) -> float:
+    """Seconds in one unit of a time column: as the case says, or as the unit of its header."""
+    change = time_change(case, data, name)
+    return change.change.scale if change is not None else case.time_scale or 1.0
+
+
 def _require_magnitude(what: str, values: Vector, remedy: str) -> None:
     """The largest of the values can be computed with, or all of them are zero."""
     largest = float(np.abs(values).max(initial=0.0))
@@ -309,23 +350,6 @@ def _require_magnitude(what: str, values: Vector, remedy: str) -> None:
         raise CaseError(
             "C098", f"{what}: {largest:g}, its largest value, {trouble} or give a {remedy}"
         )
-
-
-def _time_scale(case: Case, name: str, data: Data) -> float:
-    if case.time_scale is not None:
-        return case.time_scale
-    unit = data.units.get(name, "")
-    try:
-        change = conversion(unit, "s") if unit and name not in data.origins else None
-    except UnknownUnit:
-        return 1.0
-    if change is not None and not change.is_nothing:
-        raise CaseError(
-            "C019",
-            f"time '{name}' of '{data.source}' is in {unit}, the model's in s; "
-            f"write time_{change.text}, or time_scale = 1 to keep the numbers",
-        )
-    return 1.0
 
 
 def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:

@@ -148,7 +148,7 @@ def _end_with(problems: list[Problem], as_json: bool) -> NoReturn:
     if as_json:
         message = "; ".join(f"{p.code}: {p.text}" for p in errors)
         outcome = {"status": "wrong input", "code": errors[0].code, "message": message}
-        listed = [asdict(p) | {"severity": "warning" if p.warning else "error"} for p in problems]
+        listed = [asdict(p) | {"severity": p.severity} for p in problems]
         print_json({"command": "fit", "outcome": outcome, "problems": listed})
     raise typer.Exit(WRONG_INPUT)
 

@@ -28,7 +28,7 @@ def check(study: StudyPath, as_json: AsJson = False) -> None:
             known = {p.text for p in problems}
             problems += [p for p in check_design(asked) if p.text not in known]
     errors = [p for p in problems if not p.warning]
-    outcome = _outcome(len(errors), len(problems) - len(errors))
+    outcome = _outcome(len(errors), sum(p.severity == "warning" for p in problems))
     if as_json:
         status = "wrong input" if errors else "done"
         ending = {"status": status, "message": outcome}
@@ -46,14 +46,15 @@ def _plain(problem: Problem) -> dict[str, str]:
         "where": problem.where,
         "message": problem.message,
         "suggestion": problem.suggestion,
-        "severity": "warning" if problem.warning else "error",
+        "severity": problem.severity,
     }
 
 
 def show_problems(problems: Sequence[Problem]) -> None:
     """One line for each."""
     for problem in problems:
-        word, colour = ("warning", "yellow") if problem.warning else ("error", "red")
+        word = problem.severity
+        colour = {"error": "red", "warning": "yellow", "note": "cyan"}[word]
         line = f"[{colour}]{word}[/{colour}] {problem.code}: {escape(problem.text)}"
         stdout().print(line, highlight=False, soft_wrap=True)
 
