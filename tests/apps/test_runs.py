@@ -123,12 +123,19 @@ def test_runs_are_compared_side_by_side(ids: list[str], store: Store) -> None:
     ):
         assert part in shown, part
     assert "cannot be compared" not in shown
+    # by hand: 286.9 − 285.9, √(1.4² + 1.4²) = 1.98, 1/285.9
+    assert "+1 ± 1.98 (+0.35 %)" in shown
+    assert "fit 2 − fit 1" in shown
+    assert "fits to the same data mostly scatter together" in " ".join(shown.split())
     found = json_of("runs", "compare", *ids, "--json")
     assert [run["run"] for run in found["runs"]] == ids
     assert found["runs"][1]["parameters"]["T_D"]["value"] == 286.9
     assert found["runs"][1]["bic"] == pytest.approx(1861.492)
     with store.begin("fit", name="other", study={}, settings={}) as run:
         run.finish(Status.DONE, "", result(0.0, n_samples=500))
+    less = json_of("runs", "compare", ids[0], run.id, "--json")["differences"][0]["values"]
+    assert "cost" not in less  # of other data
+    assert less["T_D"] == {"difference": 0.0, "stderr": pytest.approx(1.97990), "relative": 0.0}
     shown = estimica("runs", "compare", ids[0], run.id).stdout
     assert "different numbers of samples: cost, AIC and BIC cannot be compared" in shown
 
@@ -141,6 +148,42 @@ def test_run_without_a_fit_can_be_shown_and_compared(store: Store, ids: list[str
     assert shown.exit_code == 0
     assert "failed: R001: it [b]ended[/b] early" in shown.stdout
     assert estimica("runs", "compare", ids[0], run.id).exit_code == 0
+
+
+def test_a_run_is_named_and_called_by_its_name(store: Store, ids: list[str]) -> None:
+    told = estimica("runs", "rename", ids[0], "  tight   bounds ")
+    assert told.stdout == f"Run {ids[0]} is called 'tight bounds'.\n"
+    assert "tight" in estimica("runs").stdout
+    listed = json_of("runs", "--json")["runs"]
+    assert [(r["label"], r["name"]) for r in listed] == [
+        ("fit 2", "boiler 1"),
+        ("tight bounds", "boiler 0"),
+    ]
+    assert json_of("runs", "show", "tight bounds", "--json")["run"] == ids[0]
+    assert json_of("runs", "show", "fit 2", "--json")["run"] == ids[1]
+    assert "tight bounds" in estimica("runs", "compare", "tight bounds", "fit 2").stdout
+    with store.begin("fit", name="boiler", study={}, settings={}) as run:
+        pass
+    assert store.summary(run.id).label == "fit 3"
+    estimica("runs", "delete", "fit 3", "--yes")
+    assert len(store.runs()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("  ", "B045: a run needs a name of at least one letter"),
+        ("last", "B045: 'last' means another run already; choose another name"),
+        ("x" * 81, "B045: a name of 81 letters is too long: at most 80 fit into a table"),
+        ("a\u202eb", "B045: a name of a run has only letters that can be seen"),
+        ("fit 2", "is called 'fit 2' already; choose another"),
+    ],
+)
+def test_a_name_that_a_run_cannot_have_is_told(ids: list[str], name: str, words: str) -> None:
+    told = estimica("runs", "rename", ids[0], name)
+    assert told.exit_code == 2
+    assert words in " ".join(told.stderr.split())
+    assert "did you mean 'fit 1'" in estimica("runs", "show", "fti 1").stderr
 
 
 def test_deleting_asks_first(store: Store, ids: list[str]) -> None:

@@ -337,7 +337,7 @@ def test_newer_store_is_refused(store: Store) -> None:
             use()
         assert str(raised.value) == (
             f"B007: the store of runs '{store.path}' has version 99, made by a newer Estimica; "
-            "this one reads up to version 3; update Estimica, or give another file with --store"
+            "this one reads up to version 4; update Estimica, or give another file with --store"
         )
 
 
@@ -459,6 +459,7 @@ def test_a_store_of_version_1_is_read_and_renewed(tmp_path: Path) -> None:
     with store.begin("fit", name="old", study={}, settings={}) as old:
         pass
     for statement in (
+        "DROP TABLE label",
         "DROP TABLE page",
         "DROP TABLE progress",
         "ALTER TABLE checkpoint DROP COLUMN checksum",

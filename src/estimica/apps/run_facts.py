@@ -127,10 +127,11 @@ def criteria_of(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
     """Every criterion in every case, by its label."""
     for case, own in objects(result.get("criteria")).items():
         for name, one in objects(own).items():
-            yield _label(case, name, one), one
+            yield label_of(case, name, one), one
 
 
-def _label(case: str, name: str, one: Mapping[str, Any]) -> str:
+def label_of(case: str, name: str, one: Mapping[str, Any]) -> str:
+    """What a criterion of a case is called, with its unit."""
     label = name if case == "design" else f"{name} in {case}"
     return name_with_unit(label, str(one.get("unit") or ""))
 
@@ -228,7 +229,7 @@ def _montecarlo(result: Mapping[str, Any]) -> Iterator[Fact]:
     bounds = objects(result.get("quantiles_at_least"))
     for case, own in objects(result.get("criteria")).items():
         for name, one in objects(own).items():
-            label = _label(case, name, one)
+            label = label_of(case, name, one)
             known = quantiles.get(case, {}).get(name, {})
             least = bounds.get(case, {}).get(name, {})
             for level, value in known.items():

@@ -6,6 +6,7 @@ whatever has become of study, model and data since.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,14 +14,25 @@ from typing import Any
 import numpy as np
 
 from estimica.apps.run_facts import criteria_of, printed_criterion
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
-from estimica.base.view import Bar, Bars, Curve, Curves, Page, Panel, Section, Table
+from estimica.base.view import Bar, Bars, Curve, Curves, Page, Panel, Ribbon, Section, Table
 from estimica.base.view_json import page_from_json
-from estimica.execute.runs.record import StoredRun
+from estimica.execute.runs.record import RunSummary, StoredRun
 from estimica.execute.runs.store import Store
 
 #: where the page of a command has its trajectories
-SECTIONS = {"fit": "Measured and simulated", "optimise": "Indicators"}
+SECTIONS = {
+    "fit": "Measured and simulated",
+    "optimise": "Indicators",
+    "sweep": "Families of curves",
+    "montecarlo": "Families of curves",
+}
+FAMILIES = ("sweep", "montecarlo")  # whose curves are many: a band and a median of each
+FAMILY = ("median", "reference")  # of their curves, those that stand beside others'
+#: how many runs of a family have no number, behind its heading: another one in each run
+UNSETTLED = re.compile(r", [\w ]+ in \d+ of \d+$")
+BAND = 0.2  # strength of a band: two of them over one another can still be told apart
 BEFORE, AFTER = ", before", ", after"  # of an indicator
 SHARED = 7  # of the palette: grey, for what all runs have alike
 RUNS = (1, 0, 2, 3, 4, 5, 6)  # of the palette, the most distinct first
@@ -43,31 +55,83 @@ def run_page(store: Store, run: StoredRun, name: str = "") -> RunPage:
         page = None if kept is None else page_from_json(kept)
     except EstimicaError:
         page = None
-    return RunPage(run, name or run.id, page)
+    return RunPage(run, name or run.summary.title, page)
+
+
+def with_run_name(page: Page, run: RunSummary) -> Page:
+    """The page of a run with what the run is called in its title."""
+    return replace(page, title=f"{page.title} – {run.label}") if run.label else page
 
 
 def overlaid_curves(runs: Sequence[RunPage]) -> Curves | None:
-    """Every panel that a run has drawn, with the curves of all runs; None where there is none."""
-    panels: dict[tuple[str, str], Panel] = {}
-    curves: dict[tuple[str, str], list[_Own]] = {}
+    """Every panel that a run has drawn, with the curves of all runs; None where there is none.
+
+    Of sweeps and Monte Carlo runs the band and the median.
+    """
+    shared, axis = _shared_panels(runs)
+    if not shared:
+        return None
+    panels = [
+        replace(
+            one.panel,
+            curves=tuple(_overlaid(one.curves)),
+            bands=(),
+            ribbons=_listed_once(one.ribbons, k),
+        )
+        for k, one in enumerate(shared)
+    ]
+    return Curves(tuple(panels), "", axis)
+
+
+def difference_curves(runs: Sequence[RunPage]) -> Curves | None:
+    """What each later run has found less what the first has, over time; None where nothing differs.
+
+    At the stamps of both, as far as both reach.
+    """
+    shared, axis = _shared_panels(runs)
+    panels = []
+    for one in shared:
+        curves = tuple(_less_first(one.curves, runs[0].name))
+        if curves:
+            label = f"difference of {one.panel.label}"
+            panels.append(replace(one.panel, label=label, curves=curves, bands=(), ribbons=()))
+    return Curves(tuple(panels), "", axis) if panels else None
+
+
+@dataclass(eq=False)
+class _Shared:
+    """A panel that several runs have, with the curves of all."""
+
+    panel: Panel
+    curves: list[_Own]
+    ribbons: list[Ribbon]
+
+
+def _shared_panels(runs: Sequence[RunPage]) -> tuple[list[_Shared], str]:
+    """The panels of all runs, each once, and what is written at their horizontal axis."""
+    shared: dict[tuple[str, str], _Shared] = {}
     axis = ""
     for k, one in enumerate(runs):
+        family = one.run.summary.command in FAMILIES
         for shown in _curves(one):
             axis = axis or shown.time_label
             for panel in shown.panels:
-                key = panel.group, panel.label
-                panels.setdefault(key, panel)
-                curves.setdefault(key, []).extend(_own_curves(panel, one.name, RUNS[k % len(RUNS)]))
-    if not panels:
-        return None
-    return Curves(
-        tuple(
-            replace(panel, curves=tuple(_overlaid(curves[key])), bands=(), ribbons=())
-            for key, panel in panels.items()
-        ),
-        "",
-        axis,
-    )
+                group = UNSETTLED.sub("", panel.group) if family else panel.group
+                own = shared.setdefault(
+                    (group, panel.label), _Shared(replace(panel, group=group), [], [])
+                )
+                colour = RUNS[k % len(RUNS)]
+                own.curves += _own_curves(panel, one.name, colour, family)
+                own.ribbons += [
+                    replace(r, name=f"{one.name}, {r.name}", colour=colour, strength=BAND)
+                    for r in (panel.ribbons if family else ())
+                ]
+    return list(shared.values()), axis
+
+
+def _listed_once(ribbons: Sequence[Ribbon], panel: int) -> tuple[Ribbon, ...]:
+    """The legend has a band at its first panel."""
+    return tuple(replace(r, listed=panel == 0) for r in ribbons)
 
 
 def without_curves(runs: Sequence[RunPage]) -> list[str]:
@@ -86,6 +150,10 @@ def curves_object(curves: Curves | None) -> list[dict[str, Any]]:
             "curves": [
                 {"name": c.name, "time": c.time, "values": c.value, "unit": c.unit}
                 for c in panel.curves
+            ],
+            "bands": [
+                {"name": r.name, "time": r.time, "low": r.low, "high": r.high}
+                for r in panel.ribbons
             ],
         }
         for panel in curves.panels
@@ -108,9 +176,11 @@ def criteria_bars(runs: Sequence[RunPage]) -> Bars | None:
     return Bars(tuple((n, tuple(b)) for n, b in shared.items()), "criterion/demand")
 
 
-def comparison_page(runs: Sequence[RunPage], table: Table) -> Page:
-    """The table, the criteria and the curves of several runs as one page."""
-    sections = [Section("Side by side", "", (replace(table, title=""),))]
+def comparison_page(runs: Sequence[RunPage], tables: Sequence[Table]) -> Page:
+    """The tables, the criteria and the curves of several runs as one page."""
+    first, *more = tables
+    sections = [Section("Side by side", "", (replace(first, title=""),))]
+    sections += [Section(t.title, "", (replace(t, title=""),)) for t in more]
     bars = criteria_bars(runs)
     if bars is not None:
         sections.append(Section("Criteria", CRITERIA, (bars,)))
@@ -121,6 +191,9 @@ def comparison_page(runs: Sequence[RunPage], table: Table) -> Page:
             f"{CURVES} Nothing was kept to be drawn of {', '.join(missing)}." if missing else CURVES
         )
         sections.append(Section("Curves", words, (curves,)))
+        less = difference_curves(runs)
+        if less is not None:
+            sections.append(Section("Differences of curves", differences_text(runs), (less,)))
     return Page(
         f"Runs of {', '.join(dict.fromkeys(r.run.summary.name for r in runs))}", tuple(sections)
     )
@@ -130,7 +203,16 @@ CRITERIA = (
     "Each criterion over its demand: at most 1 satisfies. Strong bars are those that miss it; a "
     "criterion that was not reached has no bar."
 )
-CURVES = "As the runs' own pages have drawn them. Grey: what all of them have alike, and the start."
+CURVES = (
+    "As the runs' own pages have drawn them; of many samples the band and the median. Grey: what "
+    "all of them have alike, and the start."
+)
+
+
+def differences_text(runs: Sequence[RunPage]) -> str:
+    """What is taken from what in the picture of differences."""
+    others = " and ".join(f"'{one.name}'" for one in runs[1:])
+    return f"The curves of {others} less those of '{runs[0].name}', at the same times."
 
 
 # --- one panel -----------------------------------------------------------------------------------
@@ -154,8 +236,10 @@ def _curves(one: RunPage) -> list[Curves]:
     return [shown for s in sections for shown in s.shown if isinstance(shown, Curves)]
 
 
-def _own_curves(panel: Panel, run: str, colour: int) -> Iterator[_Own]:
+def _own_curves(panel: Panel, run: str, colour: int, family: bool) -> Iterator[_Own]:
     for curve in panel.curves:
+        if family and curve.name not in FAMILY:
+            continue  # a single run of many
         text = curve.name.removesuffix(BEFORE).removesuffix(AFTER)
         if curve.dotted:
             yield _Own(text, "measured", curve, run)
@@ -208,3 +292,39 @@ def _same(a: Curve, b: Curve) -> bool:
         return False
     size = float(np.ptp(a.value)) if a.value.size else 0.0
     return bool(np.allclose(a.value, b.value, rtol=0.0, atol=SAME * size, equal_nan=True))
+
+
+def _less_first(curves: Sequence[_Own], first: str) -> Iterator[Curve]:
+    """Curves of later runs less that of the first which shows the same."""
+    found = [c for c in curves if c.what == "found"]
+    references = {c.text: c for c in reversed(found) if c.run == first}
+    texts = list(dict.fromkeys(c.text for c in found))
+    for one in found:
+        other = references.get(one.text)
+        if other is None or one.run == first or _same(one.curve, other.curve):
+            continue
+        time = _common_times(one.curve.time, other.curve.time)
+        if time.size > 1:
+            less = _at(one.curve, time) - _at(other.curve, time)
+            name = _called(one.text, texts, f"{one.run} − {first}")
+            number = texts.index(one.text)
+            yield replace(
+                one.curve, name=name, time=time, value=less, dashed=number > 0, listed=True
+            )
+
+
+def _common_times(a: Vector, b: Vector) -> Vector:
+    """The stamps of both within what both cover."""
+    if not (a.size and b.size):
+        return a[:0]
+    low, high = max(np.nanmin(a), np.nanmin(b)), min(np.nanmax(a), np.nanmax(b))
+    times: Vector = np.union1d(a, b)
+    return times[(times >= low) & (times <= high)]
+
+
+def _at(curve: Curve, time: Vector) -> Vector:
+    """A curve at other times: between its stamps straight, or held where it is drawn in steps."""
+    if curve.stepped:
+        held: Vector = curve.value[np.searchsorted(curve.time, time, side="right") - 1]
+        return held
+    return np.interp(time, curve.time, curve.value)

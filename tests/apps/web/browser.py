@@ -11,19 +11,27 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Locator, Page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+SLOW = 120_000  # ms: models are compiled while other tests run
+#: of a module whose tests need a browser
+IN_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -122,3 +130,32 @@ def choose(page: Page, label: str, text: str) -> None:
     box.fill(text)
     page.get_by_role("option", name=text, exact=True).first.click()
     page.keyboard.press("Escape")
+
+
+def cell(page: Page, row: int, column: int) -> Locator:
+    """A cell of a table that is filled like a spreadsheet."""
+    return page.locator(f'td[data-row="{row}"][data-column="{column}"]')
+
+
+def put(page: Page, row: int, column: int, text: str, shown: str = "") -> None:
+    """Type into a cell, as one does."""
+    from playwright.sync_api import expect
+
+    cell(page, row, column).click()
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    expect(cell(page, row, column)).to_contain_text(shown or text)
+
+
+def until(wanted: Callable[[], bool], page: Page) -> None:
+    """Wait for what a page writes into a file."""
+    for _ in range(200):
+        if wanted():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("what was typed did not come to the study file")
+
+
+def tables(folder: Path, study: str) -> dict[str, Any]:
+    """A study file as it is now."""
+    return tomllib.loads((folder / study).read_text(encoding="utf-8"))

@@ -7,31 +7,16 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.apps.web.browser import CHROMIUM, FLAGS, Address, choose, served
+from playwright.sync_api import Browser, Page, expect
+from tests.apps.web.browser import IN_BROWSER, SLOW, Address, choose
 
 from estimica.apps.cli.demo.boiler import write_demo
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
-SLOW = 120_000  # ms: models are compiled while other tests run
-expect.set_options(timeout=SLOW)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
+pytestmark = IN_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -40,30 +25,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_demo(folder, 1)
     (folder / "boiler.toml").rename(folder / "ready.toml")
     return folder
-
-
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[Address]:
-    # what this user trusts already does not count
-    with served(
-        folder, env={"ESTIMICA_TRUST": "", "ESTIMICA_STATE": str(folder / ".state")}
-    ) as address:
-        yield address
-
-
-@pytest.fixture
-def page(browser: Browser, address: Address) -> Iterator[Page]:
-    """A page of 1280 px that fails the test where its console tells of an error."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    address.let_in(context)
-    page = context.new_page()
-    page.set_default_timeout(SLOW)
-    wrong: list[str] = []
-    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda e: wrong.append(str(e)))
-    yield page
-    context.close()
-    assert not wrong, wrong
 
 
 def estimica(*arguments: object) -> dict[str, Any]:

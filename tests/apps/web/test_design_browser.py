@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.apps.web.browser import CHROMIUM, FLAGS, Address, choose, served
+from playwright.sync_api import Page, expect
+from tests.apps.web.browser import IN_BROWSER, cell, choose, put, until
+from tests.apps.web.browser import tables as tables_of
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
-SLOW = 120_000  # ms: models are compiled while other tests run
-expect.set_options(timeout=SLOW)
+pytestmark = IN_BROWSER
 MODEL = """
 model Mass "A mass that a controller brings to 1"
   parameter Real k(min = 0.1) = 4 "gain";
@@ -53,14 +46,6 @@ end Plant;
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served")
     (folder / "Mass.mo").write_text(MODEL)
@@ -70,59 +55,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[Address]:
-    with served(
-        folder, env={"ESTIMICA_TRUST": "", "ESTIMICA_STATE": str(folder / ".state")}
-    ) as address:
-        yield address
-
-
-@pytest.fixture
-def page(browser: Browser, address: Address) -> Iterator[Page]:
-    """A page of 1280 px that fails the test where its console tells of an error."""
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 900}, permissions=["clipboard-read", "clipboard-write"]
-    )
-    address.let_in(context)
-    page = context.new_page()
-    page.set_default_timeout(SLOW)
-    wrong: list[str] = []
-    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda e: wrong.append(str(e)))
-    yield page
-    context.close()
-    assert not wrong, wrong
-
-
-def cell(page: Page, row: int, column: int) -> Any:
-    return page.locator(f'td[data-row="{row}"][data-column="{column}"]')
-
-
-def put(page: Page, row: int, column: int, text: str, shown: str = "") -> None:
-    """Type into a cell, as one does."""
-    cell(page, row, column).click()
-    page.keyboard.type(text)
-    page.keyboard.press("Enter")
-    expect(cell(page, row, column)).to_contain_text(shown or text)
-
-
 def paste(page: Page, row: int, column: int, text: str) -> None:
     page.evaluate("text => navigator.clipboard.writeText(text)", text)
     cell(page, row, column).click()
     page.keyboard.press("Control+v")
 
 
-def until(wanted: Callable[[], bool], page: Page) -> None:
-    for _ in range(200):
-        if wanted():
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("what was typed did not come to the study file")
-
-
 def tables(folder: Path, study: str = "mass.toml") -> dict[str, Any]:
-    return tomllib.loads((folder / study).read_text(encoding="utf-8"))
+    return tables_of(folder, study)
 
 
 def test_a_design_is_filled_like_a_spreadsheet_run_compared_and_downloaded(
@@ -197,7 +137,7 @@ def test_a_design_is_filled_like_a_spreadsheet_run_compared_and_downloaded(
     # e: runs side by side
     page.goto(f"{address}/study/mass.toml?at=runs")
     for run in runs:
-        page.get_by_label(f"Compare run {run}").click()
+        page.get_by_label(f"run {run}").click()
     page.get_by_role("button", name="Compare ticked runs").click()
     expect(page.get_by_text("Criteria over their demands").first).to_be_visible()
     expect(page.get_by_text("Curves, one over the other")).to_be_visible()

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
-from tests.apps.web.browser import CHROMIUM, FLAGS, Address, served
+from playwright.sync_api import Page, expect
+from tests.apps.web.browser import IN_BROWSER, Address
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
-SLOW = 120_000  # ms: other tests run meanwhile
+pytestmark = IN_BROWSER
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served")
     t = np.linspace(0, 30, 601)
     u = np.where(t >= 2, 3.0, 1.0)
@@ -32,24 +26,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     g = 2 * np.exp(-0.5j * w) / (1 + 3j * w)
     response = pd.DataFrame({"frequency": w / (2 * np.pi), "real": g.real, "imag": g.imag})
     response.to_csv(folder / "bode.csv", index=False)
-    with served(folder, env={"ESTIMICA_STATE": str(folder / ".state")}) as address:
-        yield address
-
-
-@pytest.fixture
-def page(address: Address) -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        context = browser.new_context(viewport={"width": 1280, "height": 1000})
-        address.let_in(context)
-        page = context.new_page()
-        page.set_default_timeout(SLOW)
-        expect.set_options(timeout=SLOW)
-        wrong: list[str] = []
-        page.on("pageerror", lambda e: wrong.append(str(e)))
-        yield page
-        browser.close()
-        assert not wrong, wrong
+    return folder
 
 
 def test_first_guesses_are_read_off_files_of_the_folder(

@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.apps.web.browser import CHROMIUM, FLAGS, Address, choose, served
+from playwright.sync_api import Page, expect
+from tests.apps.web.browser import IN_BROWSER, SLOW, Address, choose
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = IN_BROWSER
 
 PUMP = """
 model Pump
@@ -54,8 +50,6 @@ data = "power.csv"
 inputs = { V = "V", w = 1, phi = 0 }
 outputs = { P = { column = "P", weight = 1e-4 } }
 """
-SLOW = 120_000  # ms: models are compiled while other tests run
-expect.set_options(timeout=SLOW)
 
 
 @pytest.fixture(scope="module")
@@ -69,30 +63,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     power = [f"{V},{9000 * V * head}" for w, V, head in points if w == 1.0]
     (folder / "power.csv").write_text("\n".join(["V,P", *power]))
     return folder
-
-
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[Address]:
-    with served(folder, env={"ESTIMICA_STATE": str(folder / ".state")}) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser: Browser, address: Address) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    address.let_in(context)
-    page = context.new_page()
-    page.set_default_timeout(SLOW)
-    yield page
-    context.close()
 
 
 def picture(page: Page, name: str) -> None:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from estimica.apps.run_pictures import with_run_name
 from estimica.apps.web.files.recent_runs import store_in
 from estimica.apps.web.parts.figure import figure_data
 from estimica.apps.web.session.workbench import Workbench
@@ -60,7 +61,7 @@ def _page(store: Store, run: str) -> Page:
     kept = store.page(run)
     if kept is None:
         raise WebError("G049", f"no page was kept of run '{run}'")
-    return page_from_json(kept)
+    return with_run_name(page_from_json(kept), store.summary(run))
 
 
 def _figure(store: Store, run: str, rest: str) -> Response:

@@ -15,8 +15,9 @@ from estimica.base.visible import visible
 from estimica.execute.runs.record import is_run_id
 
 APPLICATION = 0x45737469  # "Esti": what kind of SQLite file this is
-VERSION = 3
+VERSION = 4
 CHECKSUMS = 3  # the version since which checkpoints have them
+NAMES = 4  # the version since which runs have names of their own
 #: s, while another process writes. Chosen: transactions of ours are short, so that a longer wait
 #: means that one hangs, and the user should be told
 PATIENCE = 10.0
@@ -53,8 +54,14 @@ CREATE TABLE page (
 """
 #: what version 3 has more: by what a damaged checkpoint is noticed
 THIRD = "ALTER TABLE checkpoint ADD COLUMN checksum TEXT"
+#: what version 4 has more: what a run is called; its `name` is that of the study
+FOURTH = """
+CREATE TABLE label (
+    run TEXT PRIMARY KEY REFERENCES run ON DELETE CASCADE, text TEXT NOT NULL
+) WITHOUT ROWID;
+"""
 #: what makes a store of the version before it one of this version
-RENEWALS = {2: SECOND, 3: THIRD}
+RENEWALS = {2: SECOND, 3: THIRD, 4: FOURTH}
 #: what SQLite keeps beside a file that it writes to
 COMPANIONS = ("-wal", "-shm", "-journal")
 

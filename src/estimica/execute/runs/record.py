@@ -36,6 +36,7 @@ class RunSummary:
     started: float
     ended: float | None
     iterations: int
+    label: str = ""  # what the run itself is called; `name` is that of its study
 
     def __post_init__(self) -> None:
         for moment in (self.started, self.ended):
@@ -45,6 +46,11 @@ class RunSummary:
                     f"run '{self.id}' is damaged: it began or ended {moment:g} s after 1970; "
                     "delete it with `estimica runs delete`, or move the store of runs away",
                 )
+
+    @property
+    def title(self) -> str:
+        """What the run is called, as `fit 3`; runs of older stores have their command and id."""
+        return self.label or f"{self.command} {self.id}"
 
     @property
     def seconds(self) -> float | None:

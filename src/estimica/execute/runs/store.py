@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base.errors import StoreError
-from estimica.base.suggest import did_you_mean
 from estimica.base.visible import visible
 from estimica.execute.runs.database import (
     open_to_read,
@@ -20,6 +19,14 @@ from estimica.execute.runs.database import (
     sqlite_errors,
     transaction,
     version_of,
+)
+from estimica.execute.runs.names import (
+    checked_name,
+    id_among,
+    next_name,
+    set_name,
+    unknown_run,
+    with_name,
 )
 from estimica.execute.runs.payload import (
     NEXT,
@@ -43,7 +50,6 @@ from estimica.execute.runs.writer import NoRunWriter, RunWriter, StoreRunWriter,
 
 FOLDER = ".estimica"
 FILE = "runs.sqlite"
-LAST = "last"  # stands for the newest run
 
 #: a run of another machine whose heart has not beaten for so long is over (it beats every 10 s,
 #: but not while a library computes without letting other threads run)
@@ -123,7 +129,7 @@ class Store:
         connection = self._writing()
         try:
             with sqlite_errors(self.path), transaction(connection):
-                row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
+                row = connection.execute(_of_run(connection), (run_id,)).fetchone()
                 status = _status(row) if row else Status.DONE
                 if status not in (Status.INTERRUPTED, Status.FAILED):
                     raise StoreError(
@@ -147,7 +153,8 @@ class Store:
             if connection is None:
                 return []
             rows = connection.execute(
-                f"{_SUMMARY} WHERE ?1 IS NULL OR command = ?1 {_NEWEST} LIMIT ?2",
+                f"{with_name(connection, _SUMMARY)} WHERE ?1 IS NULL OR command = ?1 {_NEWEST} "
+                "LIMIT ?2",
                 (command, -1 if limit is None else limit),
             ).fetchall()
         return [_summary(row) for row in rows]
@@ -159,7 +166,7 @@ class Store:
             assert connection is not None
             # one transaction, so that what is read belongs together
             connection.execute("BEGIN")
-            row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
+            row = connection.execute(_of_run(connection), (run_id,)).fetchone()
             texts = connection.execute(
                 "SELECT study, settings, environment, result FROM run WHERE id = ?", (run_id,)
             ).fetchone()
@@ -169,7 +176,7 @@ class Store:
             ).fetchall()
             checkpoints = read_checkpoints(connection, run_id).whole
         if row is None:
-            raise self._unknown(which, [])
+            raise unknown_run(which, {}, self.path)
         with reading_part(run_id, "the study"):
             study = from_text(texts["study"])
             study = study if isinstance(study, str) else object_from_text(texts["study"])
@@ -194,10 +201,23 @@ class Store:
     def summary(self, which: str) -> RunSummary:
         """What a list says of a run."""
         run_id = self._named(which)
-        row = self._row(f"{_SUMMARY} WHERE id = ?", run_id)
-        if row is None:
-            raise self._unknown(which, [])
+        with self._reading() as connection:
+            question = connection and connection.execute(_of_run(connection), (run_id,))
+            row = question and question.fetchone()
+        if not row:
+            raise unknown_run(which, {}, self.path)
         return _summary(row)
+
+    def rename(self, which: str, name: str) -> str:
+        """Give a run a name that no other run of the store has; the name as it is kept."""
+        name, run_id = checked_name(name), self._named(which)
+        with (
+            sqlite_errors(self.path),
+            contextlib.closing(self._writing()) as connection,
+            transaction(connection),
+        ):
+            set_name(connection, run_id, name)
+        return name
 
     def iterations(self, which: str, after: int = -1) -> tuple[StoredIteration, ...]:
         """The steps of a run whose number is above `after`."""
@@ -232,10 +252,10 @@ class Store:
         """Summary, progress, and the steps above `after` of a run, at once; for its whole id."""
         with self._reading() as connection:
             if connection is None:
-                raise self._unknown(run_id, [])
-            row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
+                raise unknown_run(run_id, {}, self.path)
+            row = connection.execute(_of_run(connection), (run_id,)).fetchone()
             if row is None:
-                raise self._unknown(run_id, [])
+                raise unknown_run(run_id, {}, self.path)
             reached = None
             if version_of(connection) >= 2:
                 reached = connection.execute(
@@ -282,7 +302,7 @@ class Store:
         with sqlite_errors(self.path), contextlib.closing(self._writing()) as connection:
             with transaction(connection):
                 for run_id in ids:
-                    row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
+                    row = connection.execute(_of_run(connection), (run_id,)).fetchone()
                     if row is not None and _status(row) is Status.RUNNING:
                         raise StoreError("B013", f"run '{run_id}' is still running; stop it first")
                     connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
@@ -315,30 +335,17 @@ class Store:
                 yield connection
 
     def _named(self, which: str) -> str:
+        ids: dict[str, str] = {}
         with self._reading() as connection:
-            rows = (
-                connection.execute("SELECT id FROM run ORDER BY started, id") if connection else []
-            )
-            ids = [str(row["id"]) for row in rows]
-        if which == LAST and ids:
-            return ids[-1]
-        if which in ids:
-            return which
-        fitting = [i for i in ids if which and (i.startswith(which) or i.endswith(which))]
-        if len(fitting) == 1:
-            return fitting[0]
-        if fitting:
-            some = ", ".join(f"'{i}'" for i in fitting[-3:])
-            raise StoreError(
-                "B011", f"{len(fitting)} runs fit '{which}', {some} among them; write more of it"
-            )
-        raise self._unknown(which, ids)
+            if connection is not None:
+                question = f"{with_name(connection, 'SELECT id FROM run')} ORDER BY started, id"
+                ids = {str(row["id"]): str(row["label"]) for row in connection.execute(question)}
+        return id_among(which, ids, self.path)
 
-    def _unknown(self, which: str, ids: list[str]) -> StoreError:
-        if not ids:
-            return StoreError("B010", f"there is no run '{which}': '{self.path}' holds no runs yet")
-        hint = did_you_mean(which, ids) or f"; the newest is '{ids[-1]}', `estimica runs` lists all"
-        return StoreError("B010", f"there is no run '{which}' in '{self.path}'{hint}")
+
+def _of_run(connection: sqlite3.Connection) -> str:
+    """The question for the summary of one run."""
+    return f"{with_name(connection, _SUMMARY)} WHERE id = ?"
 
 
 def _insert(
@@ -362,13 +369,15 @@ def _insert(
         places = ", ".join("?" * len(row))
         with transaction(connection):
             done = connection.execute(f"INSERT OR IGNORE INTO run VALUES ({places})", row)
+            if done.rowcount:
+                set_name(connection, run_id, next_name(connection, command))
         if done.rowcount:  # else another process has just taken that id
             return run_id
 
 
 #: the kinds of the columns of a summary; a store from elsewhere may hold anything there
 _KINDS = {
-    (str,): ("command", "name", "status", "message", "host", "process_started"),
+    (str,): ("command", "name", "status", "message", "host", "process_started", "label"),
     (int, float): ("started", "heartbeat"),
     (int, float, type(None)): ("cost", "ended"),
     (int,): ("pid", "iterations"),
@@ -406,6 +415,7 @@ def _summary(row: sqlite3.Row) -> RunSummary:
         row["started"],
         row["heartbeat"] if gone else row["ended"],
         row["iterations"],
+        row["label"],
     )
 
 

@@ -60,6 +60,7 @@ def report(
 ) -> None:
     """Write one document about the stored runs of a study: HTML, Markdown, figures."""
     with reported("report", as_json):
+        from estimica.apps.run_pictures import with_run_name
         from estimica.base.view import write, write_figures
         from estimica.report.matplotlib.files import require_format
         from estimica.report.write import join_pages
@@ -70,7 +71,7 @@ def report(
             require_format(format)
         chapters = _chapters(what, store)
         title = ", ".join(dict.fromkeys(c.run.name for c in chapters))
-        page = join_pages(f"Report: {title}", [c.page for c in chapters])
+        page = join_pages(f"Report: {title}", [with_run_name(c.page, c.run) for c in chapters])
         path = out or (None if figures else Path(f"{_stem(chapters[0].run.name)}_report.html"))
     drawn = written(requested_outputs((figures, lambda f: write_figures(page, f, format))))
     document = written(requested_outputs((path, lambda p: write(page, p))))
@@ -79,7 +80,7 @@ def report(
         print_json(_told(chapters, drawn, document))
     else:
         for c in chapters:
-            say(f"run {c.run.id}  {c.run.command}  {c.run.name}")
+            say(f"run {c.run.id}  {c.run.title}  {c.run.command}  {c.run.name}")
         if drawn.files:
             say(f"wrote {len(drawn.files)} figures to {figures}")
         for file in document.files:

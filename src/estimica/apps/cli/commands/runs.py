@@ -19,6 +19,7 @@ from estimica.apps.cli.delivery import (
     require_outputs,
 )
 from estimica.apps.cli.options import AsJson
+from estimica.apps.run_differences import difference_table, differences
 from estimica.apps.run_facts import (
     FIGURES,
     WORDS,
@@ -52,14 +53,14 @@ OfCommand = Annotated[
     str | None, typer.Option("--command", help="List runs of one command only, such as fit.")
 ]
 Run = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's id, a unique part of it, or `last`.")
+    str, typer.Argument(metavar="RUN", help="A run's id or name, a part of the id, or `last`.")
 ]
 Runs = Annotated[
-    list[str], typer.Argument(metavar="RUN...", help="Ids, unique parts of them, or `last`.")
+    list[str], typer.Argument(metavar="RUN...", help="Ids or names, parts of ids, or `last`.")
 ]
 
 runs_app = typer.Typer(
-    help="List, show, compare and delete stored runs.", invoke_without_command=True
+    help="List, show, name, compare and delete stored runs.", invoke_without_command=True
 )
 
 
@@ -71,7 +72,7 @@ def runs(
     command: OfCommand = None,
     as_json: AsJson = False,
 ) -> None:
-    """List, show, compare and delete stored runs; without a verb, list them."""
+    """List, show, name, compare and delete stored runs; without a verb, list them."""
     context.obj = store, limit, command, as_json
     if context.invoked_subcommand is None:
         list_runs(context, store, limit, command, as_json)
@@ -119,6 +120,25 @@ def show_run(
             print_text(text(table))
 
 
+@runs_app.command("rename")
+def rename_run(
+    context: typer.Context,
+    run: Run,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called.")],
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a run a name, by which lists, comparisons and reports call it."""
+    opened, as_json = _chosen(context, store, as_json)
+    with reported("runs", as_json):
+        run_id = opened.id_of(run)
+        kept = opened.rename(run_id, name)
+        if as_json:
+            print_json({"command": "runs", "outcome": DONE, "run": run_id, "label": kept})
+        else:
+            print_text(f"Run {run_id} is called '{kept}'.")
+
+
 @runs_app.command("compare")
 def compare_runs(
     context: typer.Context,
@@ -134,7 +154,7 @@ def compare_runs(
     store: StorePath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show several runs side by side: estimates, criteria, cost, and their curves overlaid."""
+    """Show several runs side by side: values, their differences, criteria, curves overlaid."""
     opened, as_json = _chosen(context, store, as_json)
     with reported("runs", as_json):
         from estimica.apps.run_pictures import comparison_page, run_page
@@ -147,11 +167,12 @@ def compare_runs(
         stored = [opened.run(run) for run in runs]
         pages = [run_page(opened, run) for run in stored]
         table = comparison(stored)
-        page = comparison_page(pages, table)
+        tables = [t for t in (table, difference_table(stored)) if t is not None]
+        page = comparison_page(pages, tables)
     deliver(
         Delivery(
             result=lambda: compared_object(pages),
-            texts=lambda: [text(table)],
+            texts=lambda: [text(t) for t in tables],
             outputs=requested_outputs(
                 (figures, lambda folder: write_figures(page, folder, format)),
                 (report, lambda path: write(page, path)),
@@ -165,7 +186,9 @@ def compare_runs(
 @runs_app.command("delete")
 def delete_runs(
     context: typer.Context,
-    runs: Annotated[list[str] | None, typer.Argument(metavar="RUN...", help="Ids.")] = None,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN...", help="Ids or names.")
+    ] = None,
     older_than: Annotated[
         float | None, typer.Option("--older-than", min=0, help="All that began so many DAYS ago.")
     ] = None,
@@ -215,10 +238,10 @@ LONG = ("values", "at_least")  # lists with a member for each sample
 
 def as_list(runs: Sequence[RunSummary]) -> Table:
     """One row for each run."""
-    columns = ("run", "command", "name", "status", "cost", "iterations", "started", "took")
+    columns = ("run", "name", "command", "study", "status", "cost", "steps", "started", "took")
     rows = tuple(
         (
-            *(r.id, r.command, r.name, str(r.status), r.cost, r.iterations or None),
+            *(r.id, r.label, r.command, r.name, str(r.status), r.cost, r.iterations or None),
             *(_moment(r.started), _duration(r.seconds)),
         )
         for r in runs
@@ -227,9 +250,10 @@ def as_list(runs: Sequence[RunSummary]) -> Table:
 
 
 def summary_object(run: RunSummary) -> dict[str, object]:
-    """A run of a list as JSON; times as ISO 8601 with the offset from UTC."""
+    """A run of a list as JSON; `name` is that of the study. Times: ISO 8601, offset from UTC."""
     return {
         "run": run.id,
+        "label": run.label,
         "command": run.command,
         "name": run.name,
         "status": str(run.status),
@@ -269,6 +293,8 @@ def about(run: StoredRun) -> Table:
         ),
         ("started", _moment(summary.started) + (f", took {took}" if took else "")),
     ]
+    if summary.label:
+        rows.insert(0, ("name", summary.label))
     rows += [(WORDS.get(n, n), run.result[n]) for n in FIGURES if n in run.result]
     costs = np.array([i.cost for i in run.iterations])
     if len(costs):
@@ -306,6 +332,7 @@ def estimates(run: StoredRun) -> Table | None:
 def comparison(runs: Sequence[StoredRun]) -> Table:
     """What the runs found, one column for each: unknowns, criteria, cost and what chooses."""
     rows = [
+        ("run", *(run.id for run in runs)),
         ("command", *(run.summary.command for run in runs)),
         ("study", *(run.summary.name for run in runs)),
         ("status", *(str(run.status) for run in runs)),
@@ -317,7 +344,7 @@ def comparison(runs: Sequence[StoredRun]) -> Table:
         for name in dict.fromkeys(n for one in columns_of_runs for n in one):
             rows.append((names.get(name, name), *(one.get(name, "") for one in columns_of_runs)))
     return Table(
-        ("", *(run.id for run in runs)),
+        ("", *(run.summary.title for run in runs)),
         tuple(row for row in rows if any(row[1:])),
         title="Runs side by side (value ± standard error)",
         note="; ".join(cautions(runs)),
@@ -342,14 +369,23 @@ def comparison_object(run: StoredRun) -> dict[str, object]:
 
 def compared_object(pages: Sequence[RunPage]) -> dict[str, object]:
     """All that is compared, as JSON; `curves` are the panels in which the runs are overlaid."""
-    from estimica.apps.run_pictures import curves_object, overlaid_curves
+    from estimica.apps.run_pictures import curves_object, difference_curves, overlaid_curves
 
     return {
         "command": "runs",
         "outcome": DONE,
         "runs": [comparison_object(one.run) for one in pages],
+        "differences": [
+            {
+                "run": one.run.id,
+                "from": pages[0].run.id,
+                "values": {n: d.to_dict() for n, d in differences(one.run, pages[0].run).items()},
+            }
+            for one in pages[1:]
+        ],
         "cautions": cautions([one.run for one in pages]),
         "curves": curves_object(overlaid_curves(pages)),
+        "difference_curves": curves_object(difference_curves(pages)),
     }
 
 

@@ -60,7 +60,7 @@ class RecentRuns:
     troubles: tuple[str, ...] = ()
 
 
-def recent_runs(folder: ServedFolder, studies: list[str], limit: int = 60) -> RecentRuns:
+def recent_runs(folder: ServedFolder, studies: list[str], limit: int = 200) -> RecentRuns:
     """The newest runs beside these studies."""
     runs: list[FolderRun] = []
     troubles: list[str] = []

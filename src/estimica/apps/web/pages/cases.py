@@ -11,6 +11,7 @@ from estimica.apps.web.parts.columns import ColumnMapping
 from estimica.apps.web.parts.figure import Figure
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import study_address
+from estimica.apps.web.parts.landing import at_place
 from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.parts.suggestions import model_note, nearby, quantities, suggestions
 from estimica.apps.web.parts.trust import trust_card
@@ -288,6 +289,7 @@ def _pick(desk: StudySession, k: int, data: dict[str, Any], wrong: str) -> None:
             .props("outlined dense options-dense hide-bottom-space")
             .classes("w-80")
         )
+        at_place(box, ("case", k, "data"))
         if wrong:
             box.props["error"] = True
             box.props["error-message"] = wrong

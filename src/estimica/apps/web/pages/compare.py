@@ -6,12 +6,21 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.run_facts import cautions, facts, objects, outcome, unknowns
+from estimica.apps.run_differences import (
+    ABOUT,
+    comparison_columns,
+    comparison_rows,
+    distinct_names,
+    has_errors,
+)
+from estimica.apps.run_facts import cautions, objects, outcome, unknowns
 from estimica.apps.run_pictures import (
     CRITERIA,
     CURVES,
     RunPage,
     criteria_bars,
+    difference_curves,
+    differences_text,
     overlaid_curves,
     run_page,
     without_curves,
@@ -39,17 +48,17 @@ def register(workbench: Workbench) -> None:
             ui.label("Runs side by side").classes("est-title")
             with ui.column().classes("est-card"):
                 _table(found)
+            names = distinct_names([run for _, run in found])
             pages = [
-                run_page(store_in(workbench.folder, f), run, run_name(run)) for f, run in found
+                run_page(store_in(workbench.folder, folder), run, name)
+                for (folder, run), name in zip(found, names, strict=True)
             ]
             _criteria(pages)
             _curves(pages)
             picture = intervals([run for _, run in found])
             if picture.groups:
                 with ui.column().classes("est-card"):
-                    ui.label("Values, with their 95 % intervals where they have some").classes(
-                        "est-h2"
-                    )
+                    _heading("Values, with their 95 % intervals where they have some")
                     ui.label(
                         "Relative to the first run that has a value: 100 % is the same."
                     ).classes("est-soft")
@@ -60,7 +69,7 @@ def _criteria(pages: list[RunPage]) -> None:
     bars = criteria_bars(pages)
     if bars is not None:
         with ui.column().classes("est-card"):
-            ui.label("Criteria over their demands").classes("est-h2")
+            _heading("Criteria over their demands")
             ui.label(CRITERIA).classes("est-soft")
             Figure(figure_data(bars), label="Criteria over their demands")
 
@@ -70,17 +79,24 @@ def _curves(pages: list[RunPage]) -> None:
     if curves is None:
         return
     with ui.column().classes("est-card"):
-        ui.label("Curves, one over the other").classes("est-h2")
+        _heading("Curves, one over the other")
         ui.label(CURVES).classes("est-soft")
         missing = without_curves(pages)
         if missing:
             ui.label(f"Nothing was kept to be drawn of {', '.join(missing)}.").classes("est-soft")
         Figure(figure_data(curves), label="Curves of all runs")
+    less = difference_curves(pages)
+    with ui.column().classes("est-card"):
+        _heading("Differences of curves")
+        if less is None:
+            ui.label("The curves of these runs do not differ, or show different things.")
+        else:
+            ui.label(differences_text(pages)).classes("est-soft")
+            Figure(figure_data(less), label="Differences of curves")
 
 
-def run_name(run: StoredRun) -> str:
-    """How a run is called in a legend."""
-    return f"{run.summary.command} {when(run.summary.started)}"
+def _heading(text: str) -> None:
+    ui.label(text).classes("est-h2").props("role=heading aria-level=2")
 
 
 def intervals(runs: list[StoredRun]) -> Bars:
@@ -96,7 +112,7 @@ def intervals(runs: list[StoredRun]) -> Bars:
         for run, entry in values:
             below, above = _margins(entry["value"], entry.get("ci95"), first)
             at, label = 100 * entry["value"] / first, f"{entry['value']:.6g}"
-            bars.append(Bar(run_name(run), at, label, margin=above, margin_below=below))
+            bars.append(Bar(run.summary.title, at, label, margin=above, margin_below=below))
         groups.append((str(name), tuple(bars)))
     return Bars(tuple(groups), "relative to the first run [%]")
 
@@ -115,35 +131,42 @@ def _entries(run: StoredRun) -> dict[str, dict[str, Any]]:
 
 
 def _table(runs: list[tuple[str, StoredRun]]) -> None:
-    own = [facts(run) for _, run in runs]
-    names = list(dict.fromkeys(n for one in own for n in one))
+    stored = [run for _, run in runs]
     with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
         with ui.element("thead"), ui.element("tr"):
             _cell("", head=True)
-            for folder, run in runs:
+            for k, word in enumerate(comparison_columns(stored)):
                 with ui.element("th"):
-                    ui.link(
-                        f"{run.summary.command} {run.summary.name}",
-                        FolderRun(folder, run.summary).address,
-                    )
-                    ui.label(when(run.summary.started)).classes("est-soft")
+                    if k and k % 2 == 0:
+                        ui.label(word)
+                    else:
+                        folder, run = runs[(k + 1) // 2]
+                        ui.link(word, FolderRun(folder, run.summary).address)
+                        about = f"{run.summary.command} of {run.summary.name}"
+                        ui.label(f"{about}, {when(run.summary.started)}").classes("est-soft")
         with ui.element("tbody"):
             for word, value in FACTS:
-                texts = [value(run) for _, run in runs]
+                texts = [value(run) for run in stored]
                 if any(text not in ("", "–") for text in texts):
-                    _row(word, texts)
-            for name in names:
-                _row(name, [one.get(name, "") for one in own], mono=True)
-    for caution in cautions([run for _, run in runs]):
+                    _row(word, texts, beside=True)
+            for name, *cells in comparison_rows(stored):
+                _row(name, cells, mono=True)
+    for caution in cautions(stored):
         ui.label(f"{caution[:1].upper()}{caution[1:]}.").classes("est-soft")
+    if has_errors(stored):
+        ui.label(ABOUT).classes("est-soft")
 
 
-def _row(word: str, values: list[str], mono: bool = False) -> None:
+def _row(word: str, values: list[str], mono: bool = False, beside: bool = False) -> None:
+    """A line of the table; `beside` leaves room for the differences of others."""
+    own = values if beside else [values[0], *values[1::2]]
+    strong = len(set(own)) > 1
     with ui.element("tr"):
         _cell(word, mono=mono)
-        for value in values:
-            strong = len(set(values)) > 1
+        for k, value in enumerate(values):
             _cell(value, mono=mono, strong=strong)
+            if beside and k:
+                _cell("")
 
 
 def _cell(text: str, *, head: bool = False, mono: bool = False, strong: bool = False) -> None:
@@ -153,10 +176,6 @@ def _cell(text: str, *, head: bool = False, mono: bool = False, strong: bool = F
             label.classes("est-mono")
         if not strong:
             label.classes("est-soft")
-
-
-def _number(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, (int, float)) else "–"
 
 
 def _quality(run: StoredRun) -> str:
@@ -174,12 +193,6 @@ def _quality(run: StoredRun) -> str:
 FACTS = (
     ("state", lambda r: str(r.status)),
     ("outcome", outcome),
-    ("cost", lambda r: _number(r.summary.cost)),
     ("criterion", lambda r: str(r.settings.get("criterion") or "")),
-    ("samples", lambda r: str(r.result.get("n_samples", ""))),
-    ("free", lambda r: str(r.result.get("n_free", ""))),
-    ("AIC", lambda r: _number(r.result.get("aic"))),
-    ("AICc", lambda r: _number(r.result.get("aicc"))),
-    ("BIC", lambda r: _number(r.result.get("bic"))),
     ("errn", _quality),
 )

@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.parts.frame import study_address
+from estimica.apps.web.parts.landing import field_address
 from estimica.apps.web.parts.runs import commands, runs_table
 from estimica.apps.web.parts.trust import trust_card
 from estimica.apps.web.session.study import Place, StudySession
@@ -188,9 +189,7 @@ def _shown(desk: StudySession, problems: tuple[LocatedProblem, ...]) -> None:
                 if problem.suggestion:
                     ui.label(problem.suggestion).classes("est-soft")
             ui.space()
-            at = address_of(problem.place)
-            if at:
-                ui.link("Fix", study_address(desk.name, at)).classes("est-soft")
+            ui.link("Fix", field_address(desk.name, problem.place)).classes("est-soft")
 
 
 def place_in_words(desk: StudySession, place: Place) -> str:
@@ -206,12 +205,3 @@ def place_in_words(desk: StudySession, place: Place) -> str:
     else:
         words = f"[{head}]"
     return ", ".join([words, *map(str, rest)])
-
-
-def address_of(place: Place) -> str:
-    """The page on which a place can be edited; the text itself where it is about all of it."""
-    if not place:
-        return "file"
-    if place[0] in ("tune", "case", "criterion", "indicator") and len(place) > 1:
-        return f"{place[0]}/{place[1]}"
-    return str(place[0])

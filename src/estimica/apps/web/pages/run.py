@@ -12,6 +12,7 @@ from estimica.apps.web.parts.figure import Figure, Live
 from estimica.apps.web.parts.frame import frame, with_error_page
 from estimica.apps.web.parts.markup import downloads, fragment
 from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.parts.run_name import RunName
 from estimica.apps.web.parts.runs import DESIGNING, FITTING
 from estimica.apps.web.parts.runs import run as run_command
 from estimica.apps.web.session.study import StudySession
@@ -48,8 +49,8 @@ def register(workbench: Workbench) -> None:
         store = store_in(workbench.folder, folder)
         summary = store.summary(name)
         desk = _desk(workbench, folder, summary.name)
-        with frame(workbench, f"{summary.command} of {summary.name}", desk, "runs"):
-            _head(summary)
+        with frame(workbench, f"{summary.title} of {summary.name}", desk, "runs"):
+            _head(workbench, folder, summary)
             if summary.status is Status.RUNNING:
                 _going(workbench, folder, summary)
             else:
@@ -66,12 +67,13 @@ def _desk(workbench: Workbench, folder: str, name: str) -> StudySession | None:
         return None
 
 
-def _head(summary: RunSummary) -> None:
+def _head(workbench: Workbench, folder: str, summary: RunSummary) -> None:
     with ui.row().classes("w-full items-center"):
         title = f"{summary.command.capitalize()} of {summary.name}"
         ui.label(title).classes("est-title").style("overflow-wrap: anywhere")
         if summary.status is not Status.RUNNING:  # what is live says so itself
             ui.label(str(summary.status)).classes(f"est-status {summary.status}")
+    RunName(workbench, folder, summary).show()
     took = f", took {lasting(summary.seconds)}" if summary.seconds is not None else ""
     ui.label(f"Run {summary.id}, began {when(summary.started)}{took}").classes("est-soft")
 

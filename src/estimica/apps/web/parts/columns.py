@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.parts.form import FormView
+from estimica.apps.web.parts.landing import at_place
 from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.session.study import StudySession
 from estimica.base.errors import EstimicaError
@@ -47,7 +48,10 @@ class ColumnMapping:
         ui.label(kind.capitalize()).classes("text-weight-medium")
         ui.label(ABOUT[kind]).classes("est-soft")
         left = [n for n in self._candidates(kind) if n not in entries]
-        wide, table = ui.element("div").classes("est-wide"), ui.element("table").classes("est")
+        wide, table = (
+            at_place(ui.element("div").classes("est-wide"), place),
+            ui.element("table").classes("est"),
+        )
         table.move(wide)
         with table, ui.element("tbody"):
             for name in entries:
@@ -136,6 +140,7 @@ class ColumnMapping:
             on_change=lambda e: choose(e.value),
         ).props("outlined dense options-dense hide-bottom-space")
         box.props["aria-label"] = f"Column of {place[-1]}"
+        at_place(box, place)
 
         def tell() -> None:
             wrong = self.desk.wrong_at(place) or self.desk.wrong_at((*place, "column"))

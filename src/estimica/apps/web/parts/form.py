@@ -9,6 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
+from estimica.apps.web.parts.landing import at_place
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.base.errors import EstimicaError
@@ -41,9 +42,10 @@ class FormView:
 
     def show(self, *, columns: int = 2, leave_out: Sequence[str] = ()) -> None:
         """All fields, in so many columns where there is room."""
-        with ui.element("div").classes(
+        grid = ui.element("div").classes(
             f"w-full grid gap-x-5 gap-y-3 grid-cols-1 md:grid-cols-{columns}"
-        ):
+        )
+        with at_place(grid, self.place):
             for field in self.form.fields:
                 if field.name not in leave_out:
                     self.field(field, (*self.place, field.name))
@@ -113,6 +115,7 @@ class FormView:
             self._tell()
 
         box.on("blur", write).on("keydown.enter", write)
+        at_place(box, place)
 
         def renew() -> None:
             now = text_from_value(self.desk.value(place))
@@ -126,12 +129,15 @@ class FormView:
     def _truth(self, field: Field, place: Place) -> None:
         known = self.desk.value(place, field.default)
         with ui.column().classes("gap-0"):
-            switch = ui.switch(
-                field.label,
-                value=bool(known),
-                on_change=lambda e: self._set(
-                    place, None if e.value == bool(field.default) else bool(e.value)
+            switch = at_place(
+                ui.switch(
+                    field.label,
+                    value=bool(known),
+                    on_change=lambda e: self._set(
+                        place, None if e.value == bool(field.default) else bool(e.value)
+                    ),
                 ),
+                place,
             )
             _about(field)
 
@@ -261,7 +267,7 @@ class FormView:
                 lines.refresh()
                 self._tell()
 
-        with ui.column().classes(f"w-full gap-2 {SPAN}"):
+        with at_place(ui.column().classes(f"w-full gap-2 {SPAN}"), place):
             ui.label(field.label).classes("est-h2")
             _about(field)
             lines()
@@ -292,6 +298,7 @@ class FormView:
 
     def _mark(self, box: Any, place: Place, local: Callable[[], str] = lambda: "") -> None:
         """Keep the message at a control up to date, as long as it is on the page."""
+        at_place(box, place)
 
         def tell() -> None:
             wrong = local() or self.desk.wrong_at(place)

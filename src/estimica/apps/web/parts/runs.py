@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from nicegui import ui
 
@@ -17,6 +18,7 @@ from estimica.apps.web.files.recent_runs import (
 )
 from estimica.apps.web.jobs.job import Job
 from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.parts.run_name import RunName
 from estimica.apps.web.parts.trust import when_trusted
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
@@ -34,6 +36,16 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
     ticked: dict[tuple[str, str], bool] = {}
     paths = [workbench.folder.at(study) for study in studies]
     known: list[object] = [None]
+    shown = {"runs": SHOWN}
+
+    def more() -> None:
+        shown["runs"] += SHOWN
+        table.refresh()
+
+    typed = {"name": False}  # whether somebody writes a name in the list
+
+    def typing(on: bool) -> None:
+        typed["name"] = on
 
     @ui.refreshable
     def table() -> None:
@@ -50,28 +62,28 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
             return
         with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
             with ui.element("thead"), ui.element("tr"):
-                for word in ("", "began", "study", "command", "state", "cost", "took", ""):
+                for word in ("", "name", "began", "study", "command", "state", "cost", "took", ""):
                     with ui.element("th").classes("number" if word in NUMBERS else ""):
                         ui.label(word)
             with ui.element("tbody"):
                 for job in waiting:
                     _job_line(workbench, job)
-                for run in runs[:SHOWN]:
-                    _run_line(workbench, run, ticked)
-        if len(runs) > SHOWN:
-            ui.label(f"{len(runs) - SHOWN} older runs: `estimica runs` lists them.").classes(
-                "est-soft"
-            )
+                for run in runs[: shown["runs"]]:
+                    _run_line(workbench, run, ticked, typing)
+        if len(runs) > shown["runs"]:
+            ui.button(
+                f"Show {min(len(runs) - shown['runs'], SHOWN)} older runs", on_click=more
+            ).props("flat no-caps dense color=primary")
 
     def look() -> None:
         """Draw the list anew only when something in it is another."""
         recent = recent_runs(workbench.folder, studies)
         now = (
             [(j.id, j.state, j.run) for j in workbench.jobs.jobs()],
-            [(r.run.id, r.run.status, r.run.iterations) for r in recent.runs],
+            [(r.run.id, r.run.label, r.run.status, r.run.iterations) for r in recent.runs],
             recent.troubles,
         )
-        if now != known[0]:
+        if now != known[0] and not typed["name"]:
             known[0] = now
             table.refresh()
             button.set_visibility(len(now[1]) > 1)
@@ -98,7 +110,7 @@ def _cells(*texts: str, numbers: tuple[int, ...] = ()) -> None:
 
 def _job_line(workbench: Workbench, job: Job) -> None:
     with ui.element("tr"):
-        _cells("", when(job.submitted), job.study.stem, job.command)
+        _cells("", "", when(job.submitted), job.study.stem, job.command)
         with ui.element("td"):
             ui.label(str(job.state)).classes(f"est-status {job.state}")
         _cells("", "")
@@ -106,14 +118,21 @@ def _job_line(workbench: Workbench, job: Job) -> None:
             _cancel(workbench, job)
 
 
-def _run_line(workbench: Workbench, found: FolderRun, ticked: dict[tuple[str, str], bool]) -> None:
+def _run_line(
+    workbench: Workbench,
+    found: FolderRun,
+    ticked: dict[tuple[str, str], bool],
+    typing: Callable[[bool], None],
+) -> None:
     run, key = found.run, (found.folder, found.run.id)
     with ui.element("tr"):
         with ui.element("td"):
             box = ui.checkbox(
                 value=ticked.get(key, False), on_change=lambda e: ticked.__setitem__(key, e.value)
             )
-            box.props("dense").props["aria-label"] = f"Compare run {run.id}"
+            box.props("dense").props["aria-label"] = f"Compare {run.title}, run {run.id}"
+        with ui.element("td"):
+            RunName(workbench, found.folder, run, linked=True, typing=typing).show()
         with ui.element("td"):
             ui.link(when(run.started), run_address(found.folder, run.id)).tooltip(run.id)
         _cells(run.name, run.command)

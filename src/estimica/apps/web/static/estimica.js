@@ -101,12 +101,51 @@ window.estimica = (() => {
     }
   }
 
+  // The field that a message leads to: what it stands in is opened, it is scrolled to, focused and marked.
+  const PATIENCE = 60000, CALM = 700;  // ms: a model may be loaded first; nothing nearer has come since
+  function nearest(key) {  // the field itself, or else what it stands in
+    for (let k = key; k; k = k.slice(0, Math.max(k.lastIndexOf("/"), 0))) {
+      const found = document.querySelector(`[data-place="${CSS.escape(k)}"]`);
+      if (found) return { found, exact: k === key };
+    }
+    return null;
+  }
+  function mark(element) {
+    for (let fold = element.closest(".q-expansion-item"); fold; fold = fold.parentElement.closest(".q-expansion-item"))
+      if (!fold.classList.contains("q-expansion-item--expanded")) fold.querySelector(".q-expansion-item__container > .q-item")?.click();
+    const field = element.closest(".q-field") || element;
+    setTimeout(() => {
+      field.scrollIntoView({ block: "center" });
+      const focus = "input, textarea, [tabindex]:not([tabindex='-1'])";
+      (element.matches(focus) ? element : field.querySelector(focus))?.focus({ preventScroll: true });
+      field.dataset.landed = "1";  // not a class: those are drawn anew with every message
+      setTimeout(() => delete field.dataset.landed, 6000);
+    }, 350);  // until what was folded is open
+  }
+  function land(key) {
+    const begun = Date.now();
+    let best = null, since = begun;
+    const look = () => {
+      const now = nearest(key);
+      if (now?.found !== best) { best = now?.found ?? null; since = Date.now(); }
+      const busy = document.querySelector(".est-empty .q-spinner") !== null;
+      if (now && (now.exact || (!busy && Date.now() - since > CALM))) return mark(now.found);
+      if (Date.now() - begun < PATIENCE) setTimeout(look, 100);
+    };
+    look();
+  }
+
   const asked = new URL(location.href);
   if (asked.searchParams.has("token")) {  // it is a cookie now, and no longer for all to see
     asked.searchParams.delete("token");
     history.replaceState(null, "", asked);
   }
-  document.addEventListener("DOMContentLoaded", () => setTimeout(applyTheme, 0));
+  const wanted = asked.searchParams.get("field");
+  if (wanted) {  // once: a reload does not jump again
+    asked.searchParams.delete("field");
+    history.replaceState(null, "", asked);
+  }
+  document.addEventListener("DOMContentLoaded", () => { setTimeout(applyTheme, 0); if (wanted) land(wanted); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
   return { applyTheme, toggleTheme, draw, dark, renew, download };
 })();
