@@ -95,6 +95,7 @@ class Kernel:
     has_events: bool
     implicit_relations: tuple[bool, ...]  # state relations that need z, w or d
     decided_logicals: tuple[bool, ...]  # logicals in whose equation the mode of one of them stands
+    silent_relations: tuple[bool, ...]  # state relations whose mode only event equations look at
     state_jacobian: SparsityPattern
     algebraic_jacobian: SparsityPattern
     z_jacobian: SparsityPattern
@@ -147,6 +148,7 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
         has_events=has_events(hybrid),
         implicit_relations=implicit,
         decided_logicals=_rows_with(hybrid.event_l, modes),
+        silent_relations=_silent(hybrid),
         state_jacobian=sparse[0],
         algebraic_jacobian=sparse[1],
         tuner_jacobian=sparse[2],
@@ -161,6 +163,14 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
 def has_events(h: HybridSystem) -> bool:
     """Whether anything can change at an instant."""
     return h.nd + h.n_memory > 0 or not ca.SX(h.reinit_fired).is_zero()
+
+
+def _silent(h: HybridSystem) -> tuple[bool, ...]:
+    """For every state relation whether its mode stands in event equations only: where nothing
+    follows from its change, everything goes on as before."""
+    lasting = ca.vertcat(h.f, h.g, h.zero, h.instants, h.constraints, h.delayed, h.checks, h.endings)
+    looked_at = set(ca.jacobian_sparsity(lasting, h.d).get_triplet()[1])
+    return tuple(i not in looked_at for i in range(h.ng))
 
 
 def _rows_with(column: ca.SX, symbols: ca.SX) -> tuple[bool, ...]:

@@ -64,7 +64,7 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 # events
 (O_X_PRE, O_D_PRE, O_FLAGS, O_S_PRE, O_XDOT, O_VDOT, O_DT, O_ZERO, O_ZERO_LOW, O_ZERO_RATE,
  O_ZERO_S, O_SLACK, O_TRIGGERED, O_INSTANT, O_INSTANT_S, O_EVENT_X, O_FIRED, O_EVENT_L, O_EVENT_S,
- O_S_OLD, O_WINDOW) = range(190, 211)  # fmt: skip
+ O_W_START, O_WINDOW) = range(190, 211)  # fmt: skip
 # constraints, checks, delays
 (O_C, O_CX, O_CC, O_CS, O_CHECK, O_Q, O_QS, O_TAU, O_TAU_S, O_HISTORY, O_BREAKS,
  O_W_BEFORE, O_WEIGHT, O_W_AFTER, O_Q_MAX) = range(215, 230)  # fmt: skip
@@ -87,6 +87,8 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 # the search block by block: min and max of the unknowns, where a block began and its residuals
 # there, what its residuals shall be, and a root that is kept; where the block of an unknown ends
 (O_Z_LOW, O_Z_HIGH, O_Z_FIRST, O_G_FIRST, O_TARGET, O_Z_FOUND, I_BLOCK_END) = range(290, 297)
+#: modes before an event, beside the states in O_W_START; relations that only events look at
+(O_D_START, I_SILENT) = (298, 288)
 #: checks whose violation is a failure; the other NK - NE end a run in good order
 NE = 297
 FIRST_INDEX = 300  # index vectors begin here

@@ -381,6 +381,7 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
     w0, flips = iw[at.O_W0], 0
     iw[at.JUMPED], iw[at.FIRST_ROUND] = 0, 1
+    keep_start(iw, rw)
     shift(iw, rw, 1.0, iw[at.O_XDOT])
     if not iw[at.HAS_EVENTS]:
         code = derivative(iw, rw, t, w0, iw[at.O_K1], False)
@@ -410,16 +411,56 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
         immaterial = flips > 0 and moves_as_before(iw, rw)
         flipped = leave_surfaces(iw, rw, t, blur)
         if flipped < 0:
-            shift(iw, rw, -1.0, iw[at.O_K1])
+            take_leave(iw, rw)
             return DONE
         flips += 1
         if flips > FLIP_LIMIT:
             if immaterial:  # bodies that stick beside the one that moves: their slopes are rounding
-                shift(iw, rw, -1.0, iw[at.O_K1])
+                take_leave(iw, rw)
                 return DONE
             iw[at.INDEX] = flipped
             return CHATTERING
     return EVENT_ITERATION
+
+
+@engine_function
+def keep_start(iw: Vector, rw: Vector) -> None:
+    """What holds before the event, for `take_leave`."""
+    for i in range(iw[at.NX] * (1 + iw[at.M])):
+        rw[iw[at.O_W_START] + i] = rw[iw[at.O_W0] + i]
+    for i in range(iw[at.ND]):
+        rw[iw[at.O_D_START] + i] = rw[iw[at.O_D] + i]
+
+
+@engine_function
+def goes_on(iw: Vector, rw: Vector) -> bool:
+    """Whether the event has changed nothing but modes that only event equations look at."""
+    for i in range(iw[at.NX]):
+        if rw[iw[at.O_W0] + i] != rw[iw[at.O_W_START] + i]:
+            return False
+    for i in range(iw[at.ND]):
+        silent = i < iw[at.NG] and iw[iw[at.I_SILENT] + i] != 0
+        if rw[iw[at.O_D] + i] != rw[iw[at.O_D_START] + i] and not silent:
+            return False
+    return True
+
+
+@engine_function
+def take_leave(iw: Vector, rw: Vector) -> None:
+    """S after the event: what remains of its total derivative without the new x' dtau.
+
+    Where all goes on as before S does, too. The detour over the total derivative would not lead
+    back to it: the speed of a body that sticks changes its sign by rounding, and dtau is
+    arbitrary then, and large.
+    """
+    nx, m = iw[at.NX], iw[at.M]
+    if not goes_on(iw, rw):
+        shift(iw, rw, -1.0, iw[at.O_K1])
+        return
+    for i in range(nx, nx * (1 + m)):
+        rw[iw[at.O_W0] + i] = rw[iw[at.O_W_START] + i]
+    for j in range(m):
+        rw[iw[at.O_DT] + j] = 0.0
 
 
 @engine_function
