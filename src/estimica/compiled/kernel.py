@@ -95,7 +95,7 @@ class Kernel:
     has_events: bool
     implicit_relations: tuple[bool, ...]  # state relations that need z, w or d
     decided_logicals: tuple[bool, ...]  # logicals in whose equation the mode of one of them stands
-    silent_relations: tuple[bool, ...]  # state relations whose mode only event equations look at
+    silent_relations: tuple[bool, ...]  # state relations that f, g or events alone look at
     state_jacobian: SparsityPattern
     algebraic_jacobian: SparsityPattern
     z_jacobian: SparsityPattern
@@ -166,10 +166,10 @@ def has_events(h: HybridSystem) -> bool:
 
 
 def _silent(h: HybridSystem) -> tuple[bool, ...]:
-    """For every state relation whether its mode stands in event equations only: where nothing
-    follows from its change, everything goes on as before."""
-    lasting = ca.vertcat(h.f, h.g, h.zero, h.instants, h.constraints, h.delayed, h.checks, h.endings)
-    looked_at = set(ca.jacobian_sparsity(lasting, h.d).get_triplet()[1])
+    """For every state relation whether its mode matters only through f, g, zero functions and
+    event equations, where the engine sees what follows from its change."""
+    others = ca.vertcat(h.instants, h.constraints, h.delayed, h.checks, h.endings)
+    looked_at = set(ca.jacobian_sparsity(others, h.d).get_triplet()[1])
     return tuple(i not in looked_at for i in range(h.ng))
 
 

@@ -87,7 +87,8 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 # the search block by block: min and max of the unknowns, where a block began and its residuals
 # there, what its residuals shall be, and a root that is kept; where the block of an unknown ends
 (O_Z_LOW, O_Z_HIGH, O_Z_FIRST, O_G_FIRST, O_TARGET, O_Z_FOUND, I_BLOCK_END) = range(290, 297)
-#: modes before an event, beside the states in O_W_START; relations that only events look at
+#: modes before an event, beside the states in O_W_START; relations that only f, g and events
+#: look at
 (O_D_START, I_SILENT) = (298, 288)
 #: checks whose violation is a failure; the other NK - NE end a run in good order
 NE = 297

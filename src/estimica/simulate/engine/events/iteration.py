@@ -434,26 +434,64 @@ def keep_start(iw: Vector, rw: Vector) -> None:
 
 @engine_function
 def goes_on(iw: Vector, rw: Vector) -> bool:
-    """Whether the event has changed nothing but modes that only event equations look at."""
-    for i in range(iw[at.NX]):
-        if rw[iw[at.O_W0] + i] != rw[iw[at.O_W_START] + i]:
+    """Whether the event leaves all equations as they were: relations have changed whose branches
+    are not taken, as in the law of a friction that sticks.
+
+    They are compared bit by bit, at the same point. That they come to the same solution would
+    not do: where a body sticks, what is left of its acceleration is rounding.
+    """
+    nx, d, start = iw[at.NX], iw[at.O_D], iw[at.O_D_START]
+    for i in range(nx):
+        after, gone = rw[iw[at.O_W0] + i], rw[iw[at.O_W_START] + i]
+        if not abs(after - gone) <= SOLVED * abs(gone):
             return False
     for i in range(iw[at.ND]):
         silent = i < iw[at.NG] and iw[iw[at.I_SILENT] + i] != 0
-        if rw[iw[at.O_D] + i] != rw[iw[at.O_D_START] + i] and not silent:
+        if rw[d + i] != rw[start + i] and not silent:
+            return False
+    evaluate(iw, iw[at.O_K1], iw[at.O_G])
+    exchange(iw, rw)
+    evaluate(iw, iw[at.O_EVENT_X], iw[at.O_G_FIRST])
+    exchange(iw, rw)
+    for i in range(nx):
+        if rw[iw[at.O_K1] + i] != rw[iw[at.O_EVENT_X] + i]:
+            return False
+    for i in range(iw[at.NZ]):
+        if rw[iw[at.O_G] + i] != rw[iw[at.O_G_FIRST] + i]:
             return False
     return True
+
+
+@engine_function
+def evaluate(iw: Vector, f: int, g: int) -> None:
+    """f and g at the point as it stands."""
+    set_result(iw, 0, f)
+    call(iw, at.RHS)
+    if iw[at.NZ]:
+        set_result(iw, 0, g)
+        set_result(iw, 1, iw[at.O_GZ])
+        call(iw, at.ALGEBRAIC)
+
+
+@engine_function
+def exchange(iw: Vector, rw: Vector) -> None:
+    """d as it is for d as it was, and back."""
+    for i in range(iw[at.ND]):
+        now, then = iw[at.O_D] + i, iw[at.O_D_START] + i
+        rw[now], rw[then] = rw[then], rw[now]
 
 
 @engine_function
 def take_leave(iw: Vector, rw: Vector) -> None:
     """S after the event: what remains of its total derivative without the new x' dtau.
 
-    Where all goes on as before S does, too. The detour over the total derivative would not lead
+    Where all goes on as before, S does, too. The detour over the total derivative would not lead
     back to it: the speed of a body that sticks changes its sign by rounding, and dtau is
     arbitrary then, and large.
     """
     nx, m = iw[at.NX], iw[at.M]
+    if m == 0:
+        return
     if not goes_on(iw, rw):
         shift(iw, rw, -1.0, iw[at.O_K1])
         return
