@@ -148,7 +148,7 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
         has_events=has_events(hybrid),
         implicit_relations=implicit,
         decided_logicals=_rows_with(hybrid.event_l, modes),
-        silent_relations=_silent(hybrid),
+        silent_relations=_silent(hybrid, outputs),
         state_jacobian=sparse[0],
         algebraic_jacobian=sparse[1],
         tuner_jacobian=sparse[2],
@@ -165,10 +165,10 @@ def has_events(h: HybridSystem) -> bool:
     return h.nd + h.n_memory > 0 or not ca.SX(h.reinit_fired).is_zero()
 
 
-def _silent(h: HybridSystem) -> tuple[bool, ...]:
+def _silent(h: HybridSystem, outputs: ca.SX) -> tuple[bool, ...]:
     """For every state relation whether its mode matters only through f, g, zero functions and
     event equations, where the engine sees what follows from its change."""
-    others = ca.vertcat(h.instants, h.constraints, h.delayed, h.checks, h.endings)
+    others = ca.vertcat(outputs, h.instants, h.constraints, h.delayed, h.checks, h.endings)
     looked_at = set(ca.jacobian_sparsity(others, h.d).get_triplet()[1])
     return tuple(i not in looked_at for i in range(h.ng))
 

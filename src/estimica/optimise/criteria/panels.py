@@ -25,6 +25,7 @@ POINTS = np.cos(_ANGLES)  # from -1 to 1
 TO_COEFFICIENTS = np.linalg.inv(np.cos(np.outer(np.arange(NODES), _ANGLES)))
 FIRST = 16  # panels that a run is cut into at first; those that do not resolve a signal are cut
 NOTHING = 1e-6  # of the run: a model that ends it sooner has not begun; criteria need some panels
+SAME = 1e-9  # of the run: breaks that are closer are one
 BEFORE = 1e-10  # of the run: how far before a break its left side is taken; events have a width
 
 
@@ -77,6 +78,17 @@ class Panels:
             holding |= (self.low < t) & (t < self.high)
         return holding
 
+    def inside(self, times: Sequence[float], which: Flags) -> list[float]:
+        """Those of the times that lie within one of some panels, and are not among the breaks."""
+        some = np.asarray(times, float)
+        if not some.size:
+            return []
+        near = SAME * (self.breaks[-1] - self.breaks[0])
+        place = np.clip(np.searchsorted(self.low, some, "right") - 1, 0, self.size - 1)
+        apart = np.abs(some[:, None] - self.breaks[None, :]).min(axis=1) > near
+        within = (self.low[place] < some) & (some < self.high[place]) & which[place]
+        return [float(t) for t in some[within & apart]]
+
     def cut(self, which: Flags, parts: int = 2) -> Panels:
         """The same with some panels cut into equal parts."""
         shares = np.arange(1, parts) / parts
@@ -113,7 +125,7 @@ def _distinct(times: Vector) -> Vector:
     span = max(times[-1] - times[0], np.spacing(np.abs(times).max()))
     kept = [times[0]]
     for t in times[1:]:
-        if t - kept[-1] > 1e-9 * span:
+        if t - kept[-1] > SAME * span:
             kept.append(t)
     if kept[-1] != times[-1] and len(kept) > 1:
         kept[-1] = times[-1]

@@ -40,6 +40,9 @@ from estimica.simulate.termination import Termination
 from estimica.study.criterion import Criterion
 
 RESOLVED = 1e-8  # of a signal's range, what its last coefficients may be: the error of a run
+#: of a gradient's largest value: an event that moves with a tuner is a break where the gradient
+#: jumps at it. Chosen: a thousand times coarser than signals, as far as a search can tell
+RESOLVED_SLOPE = 1e-5
 #: the loosest relative tolerance of a simulation with gradients: extrema and crossings are found by
 #: roots of derivatives, which have fewer digits than the signals
 TIGHT = 1e-8
@@ -220,12 +223,15 @@ class TrajectoryScorer:
             if isinstance(run, str):
                 return run
             panels = run.panels
-            coarse = self._coarse(panels, run.samples)
-            # what an event cuts is looked at again when it is cut
-            coarse &= ~panels.holding([t for t in run.events if t not in panels.breaks])
+            coarse, jumping = self._coarse(panels, run.samples)
+            # an event is a break where it makes a kink, or a jump of the gradient; others come and
+            # go with rounding, as where a body sticks. What an event cuts is looked at again when
+            # it is cut
+            events = panels.inside(run.events, coarse | jumping)
+            coarse &= ~panels.holding(events)
             parts = 2 if attempt < SMOOTH else 8  # what is left then is a kink
             finer = panels.cut(coarse, parts) if coarse.any() else panels
-            finer = finer.broken(run.events)
+            finer = finer.broken(events)
             done = finer is panels or panels.size > MOST_PANELS
             if done or (attempt == ROUNDS - 1 and np.array_equal(finer.breaks, panels.breaks)):
                 return run
@@ -349,18 +355,22 @@ class TrajectoryScorer:
                 states.append(DenseSignal.of(panels, value[places], slope[places]))
         return motion(states, events) | end
 
-    def _coarse(self, panels: Panels, samples: Sampled) -> Flags:
-        """Panels on which the last coefficients of a signal are too large."""
+    def _coarse(self, panels: Panels, samples: Sampled) -> tuple[Flags, Flags]:
+        """Panels on which the last coefficients of a signal or of its gradient are too large."""
         _, places = panels.sampling
-        coarse = np.zeros(panels.size, bool)
+        coarse, jumping = np.zeros((2, panels.size), bool)
         for formula in self.formulas:
-            values = formula.value(samples)
+            values, slopes = formula.at(samples)
             tail = np.abs(values[places] @ TO_COEFFICIENTS)[:, -2:].max(axis=1)
             size = float(np.abs(values).max(initial=0.0))
             allowed = max(RESOLVED * float(np.ptp(values)), self._options.rtol * size)
             coarse |= tail > allowed
+            for slope in slopes.T:
+                tail = np.abs(slope[places] @ TO_COEFFICIENTS)[:, -2:].max(axis=1)
+                jumping |= tail > RESOLVED_SLOPE * float(np.abs(slope).max(initial=0.0))
         width = panels.high - panels.low
-        return np.asarray(coarse & (width > 1e-6 * (panels.breaks[-1] - panels.breaks[0])))
+        wide = width > 1e-6 * (panels.breaks[-1] - panels.breaks[0])
+        return coarse & wide, jumping & wide
 
     def _check_windows(self) -> None:
         e = self.experiment

@@ -189,6 +189,8 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     if iw[at.NH] and call_unit(past, iw, rw, t, 0.0, at.PAST_BEFORE, 0):
         return ALGEBRAIC
     status = handle_event(iw, rw, jumped, cause)
+    if status == DONE and cause >= 0 and iw[at.IDLE]:
+        iw[at.EVENTS] -= 1  # nothing has happened
     if status == DONE and quick:
         if iw[at.JUMPED]:
             iw[at.INDEX] = cause

@@ -380,7 +380,7 @@ def turn_back(iw: Vector, rw: Vector) -> None:
 def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
     w0, flips = iw[at.O_W0], 0
-    iw[at.JUMPED], iw[at.FIRST_ROUND] = 0, 1
+    iw[at.JUMPED], iw[at.FIRST_ROUND], iw[at.IDLE] = 0, 1, 0
     keep_start(iw, rw)
     shift(iw, rw, 1.0, iw[at.O_XDOT])
     if not iw[at.HAS_EVENTS]:
@@ -490,9 +490,8 @@ def take_leave(iw: Vector, rw: Vector) -> None:
     arbitrary then, and large.
     """
     nx, m = iw[at.NX], iw[at.M]
-    if m == 0:
-        return
-    if not goes_on(iw, rw):
+    iw[at.IDLE] = 1 if goes_on(iw, rw) else 0
+    if iw[at.IDLE] == 0:
         shift(iw, rw, -1.0, iw[at.O_K1])
         return
     for i in range(nx, nx * (1 + m)):
