@@ -100,6 +100,31 @@ def test_event_times_are_logged_with_their_relation() -> None:
     np.testing.assert_allclose([x.time for x in run.events], flights, rtol=1e-12)
 
 
+def sticking(loose: float) -> Problem:
+    """x[0] is the speed of a body that sticks: what moves it is of the size of rounding squared,
+    as a balance of forces leaves it, and a tuner moves it by rounding. `loose` lets its sign act."""
+    ca = models.ca
+    x, P, d = models.sym("x", 3), models.sym("P", 1), models.sym("d")
+    acceleration = 1e-33 * ca.cos(40 * models.t)
+    hybrid = models.HybridSystem(
+        t=models.t, x=x, P=P, d=d, zero=x[0], strict=(True,), x0=ca.vertcat(1e-17 * (P - 1), 0, 0),
+        f=ca.vertcat(acceleration, P**2 + loose * d, 1000 * P * ca.cos(models.t)),
+        seed=ca.SX.eye(1), d0=np.zeros(1),
+    )  # fmt: skip
+    return Problem(hybrid, x[1:], np.ones(1), np.linspace(0, 4, 9), Pieces.none())
+
+
+def test_signs_that_rounding_changes_leave_the_sensitivities_alone() -> None:
+    problem = sticking(loose=0.0)
+    run = problem.run()
+    t = problem.times
+    assert run.ok
+    assert run.events == ()  # its relation changes, and nothing follows from that
+    np.testing.assert_allclose(run.YS[:, 0, 0], 2 * t, rtol=1e-9)
+    np.testing.assert_allclose(run.YS[:, 1, 0], 1000 * np.sin(t), rtol=1e-6, atol=1e-6)
+    assert len(sticking(loose=1.0).run().events) > 10  # the same changes where something follows
+
+
 def dead_zone(events: bool) -> Problem:
     """x'' = -k max(|x| - c, 0) sign(x) - b x' + u, by relations or by a formula without events."""
     x, P, u = models.sym("x", 2), models.sym("P", 3), models.sym("u")

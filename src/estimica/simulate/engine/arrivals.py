@@ -188,9 +188,11 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     past = iw[at.UNIT_HISTORY]
     if iw[at.NH] and call_unit(past, iw, rw, t, 0.0, at.PAST_BEFORE, 0):
         return ALGEBRAIC
+    iw[at.IDLE] = 1 if cause >= 0 and not (jumped or timed or last) else 0
     status = handle_event(iw, rw, jumped, cause)
-    if status == DONE and cause >= 0 and iw[at.IDLE]:
+    if status == DONE and iw[at.IDLE]:
         iw[at.EVENTS] -= 1  # nothing has happened
+    iw[at.IDLE] = 0
     if status == DONE and quick:
         if iw[at.JUMPED]:
             iw[at.INDEX] = cause

@@ -38,7 +38,7 @@ RESULT = 24
 # of g_z: its rank, and whether rows and columns were exchanged to find it
 (RANK, FULL, STIFF_FULL) = (119, 141, 245)
 (JUMPED, FIRST_ROUND) = range(248, 250)  # of an event: whether it set a state, where it is
-IDLE = 289  # whether the last event has left all equations as they were
+IDLE = 289  # whether an event may leave all equations as they were; after it, whether it has
 # counters and what failed last
 (STEPS, REJECTED, EVALUATIONS, NEWTON, EVENTS, SWITCHES, STIFF_STEPS, FACTORISATIONS, FAIL, INDEX,
  TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT,

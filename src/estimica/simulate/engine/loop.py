@@ -226,7 +226,7 @@ def prepare(iw: Vector, rw: Vector) -> None:
         iw[at.O_W0 + k] = iw[iw[at.I_VECTORS] + k]
     for k in range(at.N_COUNTER):
         iw[at.STEPS + k] = 0
-    iw[at.TUNER] = -1
+    iw[at.TUNER], iw[at.IDLE] = -1, 0
     iw[at.STIFF] = 1 if iw[at.STIFF_READY] and iw[at.METHOD] >= at.IMPLICIT else 0
     if iw[at.SETUP]:
         set_result(iw, 0, iw[at.O_SAVED])

@@ -25,6 +25,7 @@ from estimica.simulate.engine.evaluation import (
     set_result,
     settle_unknowns,
 )
+from estimica.simulate.engine.events.departure import SOLVED, keep_start, shift, take_leave
 from estimica.simulate.engine.events.location import (  # fmt: skip
     FREE,
     before,
@@ -54,9 +55,6 @@ RESOLVED = 1e-9
 #: after an event a relation whose zero function moves so much slower than before it rests on its
 #: surface, as a body that sticks: what is left of its slope is rounding
 AT_REST = 1e-10
-#: of a memory: a change that is none. Unknowns are solved anew in each sweep, and their last digits
-#: need not come to rest; a thousand roundings leave room for equations of some condition
-SOLVED = 1e-13
 ALL, EXPLICIT, FIRST = range(3)  # relations that take their mode
 
 
@@ -380,7 +378,7 @@ def turn_back(iw: Vector, rw: Vector) -> None:
 def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
     w0, flips = iw[at.O_W0], 0
-    iw[at.JUMPED], iw[at.FIRST_ROUND], iw[at.IDLE] = 0, 1, 0
+    iw[at.JUMPED], iw[at.FIRST_ROUND] = 0, 1
     keep_start(iw, rw)
     shift(iw, rw, 1.0, iw[at.O_XDOT])
     if not iw[at.HAS_EVENTS]:
@@ -421,92 +419,6 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
             iw[at.INDEX] = flipped
             return CHATTERING
     return EVENT_ITERATION
-
-
-@engine_function
-def keep_start(iw: Vector, rw: Vector) -> None:
-    """What holds before the event, for `take_leave`."""
-    for i in range(iw[at.NX] * (1 + iw[at.M])):
-        rw[iw[at.O_W_START] + i] = rw[iw[at.O_W0] + i]
-    for i in range(iw[at.ND]):
-        rw[iw[at.O_D_START] + i] = rw[iw[at.O_D] + i]
-
-
-@engine_function
-def goes_on(iw: Vector, rw: Vector) -> bool:
-    """Whether the event leaves all equations as they were: relations have changed whose branches
-    are not taken, as in the law of a friction that sticks.
-
-    They are compared bit by bit, at the same point. That they come to the same solution would
-    not do: where a body sticks, what is left of its acceleration is rounding.
-    """
-    nx, d, start = iw[at.NX], iw[at.O_D], iw[at.O_D_START]
-    for i in range(nx):
-        after, gone = rw[iw[at.O_W0] + i], rw[iw[at.O_W_START] + i]
-        if not abs(after - gone) <= SOLVED * abs(gone):
-            return False
-    for i in range(iw[at.ND]):
-        silent = i < iw[at.NG] and iw[iw[at.I_SILENT] + i] != 0
-        if rw[d + i] != rw[start + i] and not silent:
-            return False
-    evaluate(iw, iw[at.O_K1], iw[at.O_G])
-    exchange(iw, rw)
-    evaluate(iw, iw[at.O_EVENT_X], iw[at.O_G_FIRST])
-    exchange(iw, rw)
-    for i in range(nx):
-        if rw[iw[at.O_K1] + i] != rw[iw[at.O_EVENT_X] + i]:
-            return False
-    for i in range(iw[at.NZ]):
-        if rw[iw[at.O_G] + i] != rw[iw[at.O_G_FIRST] + i]:
-            return False
-    return True
-
-
-@engine_function
-def evaluate(iw: Vector, f: int, g: int) -> None:
-    """f and g at the point as it stands."""
-    set_result(iw, 0, f)
-    call(iw, at.RHS)
-    if iw[at.NZ]:
-        set_result(iw, 0, g)
-        set_result(iw, 1, iw[at.O_GZ])
-        call(iw, at.ALGEBRAIC)
-
-
-@engine_function
-def exchange(iw: Vector, rw: Vector) -> None:
-    """d as it is for d as it was, and back."""
-    for i in range(iw[at.ND]):
-        now, then = iw[at.O_D] + i, iw[at.O_D_START] + i
-        rw[now], rw[then] = rw[then], rw[now]
-
-
-@engine_function
-def take_leave(iw: Vector, rw: Vector) -> None:
-    """S after the event: what remains of its total derivative without the new x' dtau.
-
-    Where all goes on as before, S does, too. The detour over the total derivative would not lead
-    back to it: the speed of a body that sticks changes its sign by rounding, and dtau is
-    arbitrary then, and large.
-    """
-    nx, m = iw[at.NX], iw[at.M]
-    iw[at.IDLE] = 1 if goes_on(iw, rw) else 0
-    if iw[at.IDLE] == 0:
-        shift(iw, rw, -1.0, iw[at.O_K1])
-        return
-    for i in range(nx, nx * (1 + m)):
-        rw[iw[at.O_W0] + i] = rw[iw[at.O_W_START] + i]
-    for j in range(m):
-        rw[iw[at.O_DT] + j] = 0.0
-
-
-@engine_function
-def shift(iw: Vector, rw: Vector, sign: float, rate: int) -> None:
-    """S += sign x' dtau."""
-    nx, m, w0 = iw[at.NX], iw[at.M], iw[at.O_W0]
-    for i in range(nx):
-        for j in range(m):
-            rw[w0 + nx + i * m + j] += sign * rw[rate + i] * rw[iw[at.O_DT] + j]
 
 
 def _events(iw: Vector, rw: Vector, t: float, h: float, task: int, index: int) -> int:
