@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -165,6 +166,12 @@ class TrajectoryScorer:
         run = self._resolved(start, False)
         if not isinstance(run, str) and run.end is None:
             self._first = run.panels.fixed(self._first.breaks)
+
+    def loosened(self) -> TrajectoryScorer:
+        """The same with the tolerances that the study gives, for values without slopes."""
+        other = copy(self)
+        other._options = self._loose
+        return other
 
     def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
         """The measures of one simulation, or why it failed."""

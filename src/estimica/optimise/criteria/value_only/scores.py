@@ -3,7 +3,7 @@
 An experiment is set up once; a run is then one simulation with the study's own tolerances, sampled
 where criteria look, and one call of compiled code. Where anything is not as it was at the start
 (other events, a reference that rests elsewhere, panels that do not resolve a signal even when they
-are cut), the run is scored again in the exact way.
+are cut), the run is scored again in the way of the search, with the same tolerances.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from estimica.simulate.response import Response
 
 MARGIN = 0.03  # of what is allowed: panels that are chosen at the start do elsewhere too
 SETTLING = 12  # rounds that choose panels
-ROUNDS = 4  # simulations of one run before it is scored in the exact way
+ROUNDS = 4  # simulations of one run before it is scored in the way of the search
 NEAR = 1e-9  # of the run: breaks that are closer are one
 
 
@@ -73,7 +73,7 @@ class ValueOnlyScorer:
         table: tuple[Indices, Vector],
     ) -> None:
         self.places: Sequence[CriterionInCase] = exact.places
-        self.again = 0  # runs that were scored in the exact way
+        self.again = 0  # runs that were scored in the way of the search
         self._exact = exact
         self._response = response
         self._parameters = parameters  # places of what the tuners set
@@ -164,6 +164,7 @@ class ValueOnlyScorer:
 
 def value_only_scorer(exact: TrajectoryScorer, start: Vector) -> ValueOnlyScorer | TrajectoryScorer:
     """The quick way to score a case; the exact one where there is no other."""
+    exact = exact.loosened()
     criteria = exact.asked
     if any(a.function is not None or a.criterion.kind not in quick.KINDS for a in criteria):
         return exact
