@@ -146,7 +146,7 @@ def test_panels_that_do_not_resolve_a_livelier_run_are_cut(follower):
 
 def test_a_reference_that_rests_by_and_by_is_left_to_the_exact_way(follower):
     criterion = Criterion("c", of="v", kind="peak", reference="exp(-9*time)", at_rest=True)
-    exact, quick = both(follower, [criterion], {"z": 0.3, "w": 5.0})
+    _, quick = both(follower, [criterion], {"z": 0.3, "w": 5.0})
     assert isinstance(quick, TrajectoryScorer)
 
 
