@@ -41,3 +41,16 @@ def listed(parts: Sequence[str]) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+#: seconds of a unit, and from how many seconds on a duration is told in it: two and a half days
+#: are 60 h, an hour and a half 90 min (chosen)
+_UNITS = ((86400.0, 172800.0, "days"), (3600.0, 7200.0, "h"), (60.0, 300.0, "min"))
+
+
+def duration(seconds: float) -> str:
+    """A length of time in a unit that suits it, as "10 h"."""
+    for size, least, unit in _UNITS:
+        if seconds >= least:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

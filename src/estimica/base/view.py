@@ -5,12 +5,15 @@ How they are drawn is the matter of `report`; the table in `presenters` leads th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from estimica.base.arrays import Flags, Vector
 from estimica.base.presenters import (
@@ -92,6 +95,30 @@ class Panel:
     ribbons: tuple[Ribbon, ...] = ()
     across: Across | None = None  # where its horizontal axis is not that of the others
     height: int = 0  # pixels, where it is not that of the others
+    gaps: tuple[tuple[float, float], ...] = ()  # times without data, shaded: lines end there
+
+    def broken(self, curve: Curve) -> tuple[Vector, Vector]:
+        """The points of a curve, with one that is no number in each gap where it is a line."""
+        time, value = curve.time, curve.value
+        if curve.dotted:
+            return time, value
+        for begin, end in self.gaps:
+            middle = (begin + end) / 2
+            k = int(np.searchsorted(time, middle))
+            if 0 < k < len(time):
+                time, value = np.insert(time, k, middle), np.insert(value, k, np.nan)
+        return time, value
+
+    def pieces(self, ribbon: Ribbon) -> Iterator[Ribbon]:
+        """A ribbon as what there is of it between gaps."""
+        edges = [(a + b) / 2 for a, b in self.gaps]
+        places = [0, *np.searchsorted(ribbon.time, edges).tolist(), len(ribbon.time)]
+        listed = ribbon.listed
+        for a, b in pairwise(places):
+            if a < b:
+                part = (ribbon.time[a:b], ribbon.low[a:b], ribbon.high[a:b])
+                yield Ribbon(ribbon.name, *part, ribbon.colour, ribbon.strength, listed)
+                listed = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.base.thinning import thin_element
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.conclusion.comparison import calibrated
-from estimica.estimate.fit.outputs import CaseFit
+from estimica.estimate.fit.outputs import CaseFit, joined_stretches
 from estimica.estimate.fit.pictures import picture as fit_picture
 from estimica.estimate.fit.result import Fit, Identifiability, fit_outcome
 from estimica.estimate.identify.accuracy import Accuracy
@@ -93,6 +93,7 @@ class ByHand:
     def __init__(self, study: Study, *, points: int = POINTS) -> None:
         self._points = points
         self._setup = setup = prepare(study)
+        study = setup.study  # in stretches, where its data have gaps
         self._fitted = without_derivatives(study, setup.calibration(), setup.held)
         self._others: ResidualFunction | None = None
         if setup.of_role("validate"):
@@ -162,8 +163,8 @@ class ByHand:
         known = calibrated(self._fitted, _point(values, cost))
         if self._others is not None:
             known |= calibrated(self._others, _point(theirs, math.nan))
-        cases = tuple(known[r.case.name] for r in self._setup.records)
-        return self._as_fit(values, cost, cases)
+        stretches = tuple(known[r.case.name] for r in self._setup.records)
+        return self._as_fit(values, cost, stretches)
 
     def _cost(self, values: Vector) -> float | Failure:
         """The criterion with its priors; robust scales are taken once, so that costs compare."""
@@ -183,7 +184,7 @@ class ByHand:
                 cost += unknown.prior.distance(float(value)) ** 2
         return float(cost)
 
-    def _as_fit(self, values: Vector, cost: float, cases: tuple[CaseFit, ...]) -> Fit:
+    def _as_fit(self, values: Vector, cost: float, stretches: tuple[CaseFit, ...]) -> Fit:
         """What the pictures of a fit are drawn from, without anything that a search tells."""
         n = len(values)
         nothing = Identifiability(0, n, np.zeros(0), 0.0, (), ())
@@ -201,7 +202,8 @@ class ByHand:
             aic=math.nan,
             bic=math.nan,
             identifiability=nothing,
-            cases=cases,
+            cases=joined_stretches(stretches, self._setup.study.partition),
+            stretches=stretches,
             iterations=(),
             evaluations=Evaluations(),
             starts=(),

@@ -142,11 +142,11 @@ def _tables(study: Study, command: str) -> Iterator[Table]:
         columns = ("tuner", "start", "min", "max", "unit", "prior", "drives", "description")
         rows = tuple(_tuner(t, known) for t in study.active_tuners)
         yield _filled(Table(columns, rows, TUNERS.get(command, "Tuners: what is to be found")))
-    if study.active_cases:
+    if study.written_cases:
         columns = (
             "case", "role", "data", "samples", "inputs", "outputs", "free start values", "fixed"
         )  # fmt: skip
-        rows = tuple(_case(c) for c in study.active_cases)
+        rows = tuple(_case(c) for c in study.written_cases)
         yield _filled(Table(columns, rows, "Cases: the experiments"))
     if study.active_criteria:
         columns = ("criterion", "measure", "of", "wanted", "demand", "unit", "weight")
@@ -335,7 +335,7 @@ def _files(study: Study | None) -> Iterator[Path]:
         yield known.entry.path
     elif source and "\n" not in str(source):
         yield folder / str(source)
-    for case in study.active_cases:
+    for case in study.written_cases:
         if isinstance(case.data, (str, Path)):
             yield Path(case.data)
         elif isinstance(case.data, Data):

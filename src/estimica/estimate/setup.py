@@ -31,6 +31,7 @@ from estimica.estimate.objective.total_least_squares import (
     total_weights,
     with_inputs,
 )
+from estimica.estimate.stretch_starts import StretchGuess
 from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
 from estimica.simulate.engine.options import Options
 from estimica.study.case import StartValue
@@ -38,6 +39,7 @@ from estimica.study.check.data import check_noise
 from estimica.study.check.names import formula_problems, instead_of_tuning
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.record.samples import Record, record_for
+from estimica.study.record.stretches import in_stretches
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
@@ -55,6 +57,17 @@ class Setup:
     def of_role(self, role: str) -> tuple[Record, ...]:
         """Records of the cases that calibrate, or that validate."""
         return tuple(r for r in self.records if r.case.role == role)
+
+    @property
+    def first_records(self) -> tuple[Record, ...]:
+        """One record of each case, the first: without stretches behind gaps."""
+        stretches = self.study.partition.stretches
+        later = {n for n, s in stretches.items() if s.number > 1}
+        return tuple(r for r in self.records if r.case.name not in later)
+
+    def begun(self, role: str) -> tuple[Record, ...]:
+        """The same of the cases that calibrate, or that validate."""
+        return tuple(r for r in self.first_records if r.case.role == role)
 
     def calibration(self, solver: Solver | None = None) -> ResidualFunction:
         """The calibrating cases over all tuners and their own unknowns."""
@@ -148,7 +161,8 @@ def _predictor(
 
 
 def prepare(study: Study) -> Setup:
-    """Read the data of a study and link its tuners to the model."""
+    """Read the data of a study, in stretches between gaps, and link its tuners to the model."""
+    study = in_stretches(study)
     links, tuners, held = parameter_map_of(study)
     records = tuple(record_for(c, study.model_of(c)) for c in study.active_cases)
     if not any(r.case.role == "calibrate" for r in records):
@@ -156,6 +170,11 @@ def prepare(study: Study) -> Setup:
     for one in records:
         require_possible(one, study.estimation)
     require_filterable(records, study.estimation)
+    if study.partition.stretches:
+        starts = np.array([t.start for t in tuners], float)
+        records = StretchGuess(study, links, starts, held).completed(records)
+        completed = {r.case.name: r.case for r in records}
+        study = study.with_(cases=[completed.get(c.name, c) for c in study.cases])
     names = [t.name for t in study.tuners]
     raise_all(
         [

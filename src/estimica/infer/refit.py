@@ -127,7 +127,8 @@ def doubts(fit: Fit, *, coloured: bool = True) -> str:
 
     Not `coloured` is for what holds for coloured residuals too.
     """
-    remarks = "".join(f"; {said}" for said in fit.remarks) if coloured else ""
+    told = [said for said in fit.remarks if said not in fit.study.partition.notes]
+    remarks = "".join(f"; {said}" for said in told) if coloured else ""
     return unfinished(fit) + beside_twins(fit) + remarks
 
 

@@ -13,6 +13,7 @@ from estimica.base.errors import CaseError
 from estimica.base.signals import Hold
 from estimica.compiled.model.interface import OperatingPoint
 from estimica.simulate.staged.plan import StagePlan
+from estimica.study.estimation import GapHandling
 from estimica.study.fields.counts import CHANGES
 from estimica.study.fields.kinds import (
     LIST,
@@ -250,6 +251,14 @@ class Case:
     exclude: Annotated[
         tuple[tuple[Finite, Finite], ...], Field(description="Stretches that do not count.")
     ] = ()
+    gaps: Annotated[
+        GapHandling | None,
+        Field(
+            description="What is done where inputs or whole rows are missing for long: the case is "
+            "split into stretches with start values of their own, or bridged. By default as "
+            "`[estimate]` says."
+        ),
+    ] = None
     prefilter: PrefilterField = None
     sheet: Annotated[str | None, Field(description="The sheet of a workbook.")] = None
     active: Annotated[Truth, Field(description="If false it is left out.")] = True

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Loss = Literal["squared", "huber", "soft-l1", "cauchy"]
 Method = Literal["levenberg-marquardt", "gauss-newton", "steepest-descent"]
 Transcription = Literal["shooting", "multiple-shooting", "collocation"]
+GapHandling = Literal["split", "bridge"]
 
 
 @with_own_errors(StudyError, "Q002", display_name("estimation"))
@@ -50,6 +51,13 @@ class Estimation:
     transcription: Annotated[
         Transcription, Field(description="How the simulation enters the search.")
     ] = "shooting"
+    gaps: Annotated[
+        GapHandling,
+        Field(
+            description="Where inputs or whole rows are missing for long: a case is split into "
+            "stretches with start values of their own, or bridged with its inputs held."
+        ),
+    ] = "split"
     starts: Annotated[
         int, Field(ge=1, le=STARTS, description="Number of starts; the first is given."), WHOLE
     ] = 1

@@ -17,6 +17,7 @@ from estimica.study.case import Case
 from estimica.study.criterion import Criterion, Indicator
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.formulas import names_in_cases, names_in_sigmas, unreadable_formulas
+from estimica.study.stretch import UNDIVIDED, Partition
 from estimica.study.tuner import Tuner
 
 FIXED = ("parameter", "constant")
@@ -45,6 +46,7 @@ class Study:
     #: in expressions of cases, also of those left out: tuners may stand there alone
     formula_names: frozenset[str] = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)  # what its source has and the study has not
+    partition: Partition = field(repr=False)  # which cases are stretches between gaps of others
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class Study:
         outputs: Mapping[str, str] | None = None,
         formula_names: Iterable[str] = (),
         notes: Iterable[str] = (),
+        partition: Partition = UNDIVIDED,
     ) -> None:
         chosen = estimation or Estimation()
         cases = tuple(cases)
@@ -86,6 +89,7 @@ class Study:
             "outputs": dict(outputs or {}),
             "formula_names": names_in_cases(cases) | set(formula_names),
             "notes": tuple(notes),
+            "partition": partition,
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
@@ -99,6 +103,7 @@ class Study:
         cases: Iterable[Case] | None = None,
         estimation: Estimation | None = None,
         criteria: Iterable[Criterion] | None = None,
+        partition: Partition | None = None,
     ) -> Study:
         """The same study with other tuners, cases, criteria or another way to estimate.
 
@@ -120,6 +125,7 @@ class Study:
             outputs=self.outputs,
             formula_names=self.formula_names,
             notes=self.notes,
+            partition=partition or self.partition,
         )
 
     def code_for(self, text: str) -> TrustedCode:
@@ -239,10 +245,17 @@ class Study:
         """Cases that are used."""
         return tuple(c for c in self.cases if c.active)
 
+    @property
+    def written_cases(self) -> tuple[Case, ...]:
+        """Cases that are used as they were given: not in stretches between their gaps."""
+        names = dict.fromkeys(self.partition.case_of(c.name) for c in self.active_cases)
+        known = {c.name: c for c in self.active_cases} | dict(self.partition.cases)
+        return tuple(known[n] for n in names if n in known)
+
     def __repr__(self) -> str:
         return (
             f"<Study '{self.name}': {len(self.active_tuners)} tuners, "
-            f"{len(self.active_cases)} cases, criterion {self.estimation.criterion}>"
+            f"{len(self.written_cases)} cases, criterion {self.estimation.criterion}>"
         )
 
 

@@ -190,6 +190,14 @@ class Model(ABC):
         return ""
 
     @property
+    def start_states(self) -> tuple[str, ...] | None:
+        """The states that hold all of its past, so that it can be begun at any time.
+
+        None where it may remember more, or where a state cannot be set.
+        """
+        return tuple(q.name for q in self.quantities() if q.role == "state")
+
+    @property
     def communication(self) -> float | None:
         """The communication step in seconds, of a model that is co-simulated."""
         return None

@@ -16,7 +16,7 @@ from estimica.estimate.conclusion.likelihood import information
 from estimica.estimate.conclusion.simulation_error import discretisation, too_coarse
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
-from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison, joined_stretches
 from estimica.estimate.fit.result import Fit, Identifiability, StartResult, fit_outcome
 from estimica.estimate.identify.accuracy import Accuracy, accuracy, free_covariance
 from estimica.estimate.objective.cost import (
@@ -75,7 +75,8 @@ def conclude(
     if searched.status is Status.FAILING_REGION:
         known = known.without_errors()
     likelihood = information(objective, point)
-    cases = compare(setup, objective, point)
+    stretches = compare(setup, objective, point)
+    cases = joined_stretches(stretches, setup.study.partition)
     message = _message(searched, objective) + advice(setup, searched, cases)
     message += _no_errors(rough, unknowns) + held_noise(objective, point)
     # the optimum of a criterion with kinks is not that of the smooth one it is judged by
@@ -103,6 +104,7 @@ def conclude(
         log_likelihood=likelihood.log_likelihood,
         identifiability=_identifiability(judge, finer, seen, fine, known, held),
         cases=cases,
+        stretches=stretches,
         iterations=searched.iterations,
         evaluations=objective.evaluations,
         starts=starts,
@@ -150,7 +152,7 @@ def _without_estimate(
     unknowns = cases.unknowns
     q = unknowns.clipped(unknowns.start)
     known = Accuracy.none(len(q))
-    compared = nothing_to_compare(setup)
+    compared = joined_stretches(nothing_to_compare(setup), setup.study.partition)
     return Fit(
         study=setup.study,
         outcome=fit_outcome(searched.status, searched.message + advice(setup, searched, compared)),

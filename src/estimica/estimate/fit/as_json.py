@@ -45,7 +45,10 @@ def as_object(fit: Fit) -> dict[str, object]:
             for name, n in fit.noise.items()
         },
         "quality": {c.name: _quality(c) for c in fit.cases},
-        "data_notes": {r.case.name: list(r.all_notes) for r in fit.setup.records if r.all_notes},
+        "data_notes": {
+            r.case.name: list(r.all_notes) for r in fit.setup.first_records if r.all_notes
+        },
+        "gaps": {name: _gaps(fit, name) for name in fit.study.partition.gaps},
         "log_likelihood": fit.log_likelihood,
         "aic": fit.aic,
         "aicc": fit.aicc,
@@ -70,6 +73,20 @@ def as_object(fit: Fit) -> dict[str, object]:
     plain = finite(values)
     assert isinstance(plain, dict)
     return plain
+
+
+def _gaps(fit: Fit, case: str) -> dict[str, object]:
+    """Where a case has no data, and the stretches between, none of them where it is bridged."""
+    divided = fit.study.partition
+    stretches = [
+        {"name": name, "begin": s.begin, "end": s.end}
+        for name, s in divided.stretches.items()
+        if s.case == case
+    ]
+    gaps = [
+        {"begin": g.begin, "end": g.end, "missing": list(g.missing)} for g in divided.gaps[case]
+    ]
+    return {"gaps": gaps, "stretches": stretches}
 
 
 def _simulated(fit: Fit) -> dict[str, object]:
@@ -123,7 +140,7 @@ def _by_case(fit: Fit, kind: str) -> dict[str, dict[str, object]]:
         for u, value in zip(case.unknowns, case.values, strict=True):
             if u.kind == kind:
                 own = {"value": float(value), "stderr": None, "ci95": None, "unit": u.unit}
-                by_case.setdefault(case.name, {})[u.name] = own | {"start": u.start}
+                by_case.setdefault(u.case or case.name, {})[u.name] = own | {"start": u.start}
     return by_case
 
 

@@ -23,6 +23,7 @@ from estimica.study.record.samples import Record
 
 #: times of a fine curve: about two for each pixel of a wide picture (chosen)
 POINTS = 1000
+LEAST = 50  # of one stretch of a case with gaps, however many there are (chosen)
 #: a simulation that has taken longer, in seconds, is not repeated for a picture (chosen)
 PATIENCE = 1.0
 #: share of an output's range by which the fine run may differ at the stamps. It is far below the
@@ -36,7 +37,7 @@ _known: WeakKeyDictionary[Fit, Lines] = WeakKeyDictionary()
 
 
 def fine_lines(fit: Fit) -> Lines:
-    """Times and values of the simulated outputs, as far as they are drawn finely."""
+    """Times and values of the simulated outputs, as far as they are drawn finely; by stretch."""
     if fit not in _known:
         _known[fit] = _lines(fit) if _is_quick(fit) else {}
     return _known[fit]
@@ -47,7 +48,7 @@ def lines_at(fit: Fit, values: Vector) -> Lines:
     finely = fine_lines(fit)
     records = {r.case.name: r for r in fit.setup.records}
     found: Lines = {}
-    for case in fit.cases:
+    for case in fit.stretches:
         names = [o.name for o in case.outputs if (case.name, o.name) in finely]
         if names and case.role == "calibrate":
             time = np.unique(np.concatenate([finely[case.name, n][0] for n in names]))
@@ -78,19 +79,41 @@ def _is_quick(fit: Fit) -> bool:
 def _lines(fit: Fit) -> Lines:
     records = {r.case.name: r for r in fit.setup.records}
     found: Lines = {}
-    for case in fit.cases:
-        found |= _of_case(fit, case, records[case.name])
+    points = max(POINTS // max(len(fit.stretches) - len(fit.cases) + 1, 1), LEAST)
+    for case in fit.stretches:
+        found |= _of_case(fit, case, records[case.name], points)
     return found
 
 
-def _of_case(fit: Fit, case: CaseFit, one: Record) -> Lines:
+def joined_lines(fit: Fit, lines: Mapping[tuple[str, str], Line]) -> Lines:
+    """Lines of stretches as those of their cases; without those of which a stretch is missing."""
+    whole: dict[tuple[str, str], list[Line]] = {}
+    missing = set()
+    for case in fit.stretches:
+        for o in case.outputs:
+            key = fit.study.partition.case_of(case.name), o.name
+            if (case.name, o.name) in lines:
+                whole.setdefault(key, []).append(lines[case.name, o.name])
+            else:
+                missing.add(key)
+    return {key: _behind(own) for key, own in whole.items() if key not in missing}
+
+
+def _behind(lines: list[Line]) -> Line:
+    """One line behind the other."""
+    if len(lines) == 1:
+        return lines[0]
+    return np.concatenate([t for t, _ in lines]), np.concatenate([y for _, y in lines])
+
+
+def _of_case(fit: Fit, case: CaseFit, one: Record, points: int) -> Lines:
     outputs = [o for o in case.outputs if o.transfer is None and not o.is_input]
     if not outputs or one.is_frequency or one.uncertain:
         return {}
     stamps = np.unique(np.concatenate([o.time for o in outputs]))
-    if len(stamps) >= POINTS or stamps[-1] <= stamps[0]:
+    if len(stamps) >= points or stamps[-1] <= stamps[0]:
         return {}
-    time = np.union1d(stamps, np.linspace(stamps[0], stamps[-1], POINTS))
+    time = np.union1d(stamps, np.linspace(stamps[0], stamps[-1], points))
     values = dict(zip(fit.unknowns.items, map(float, fit.values), strict=True))
     values |= dict(zip(case.unknowns, map(float, case.values), strict=True))
     simulated = _simulated(fit, one, values, time, [o.name for o in outputs])

@@ -157,20 +157,22 @@ def fitted_values(fit: Fit) -> tuple[dict[str, FixedValue], dict[str, float]]:
     loaded = model.fixed if isinstance(model, (ModelicaModel, FmuModel)) else {}
     common, begun = split(_with_outputs(fit), {**tuned, **setup.held, **_common_fix(fit)})
     parameters = {**loaded, **common}
-    if _only_case(fit) is not None:
+    only = _only_case(fit)
+    if only is not None:
         own = zip(fit.unknowns.items, fit.values, strict=True)
-        begun |= {u.name: float(v) for u, v in own if u.kind == "start"}
+        starts = ((u, v) for u, v in own if u.kind == "start" and u.case == only.case.name)
+        begun |= {u.name: float(v) for u, v in starts}
     return parameters, begun
 
 
 def _only_case(fit: Fit) -> Record | None:
-    records = fit.setup.of_role("calibrate")
+    records = fit.setup.begun("calibrate")
     return records[0] if len(records) == 1 else None
 
 
 def _common_fix(fit: Fit) -> dict[str, float]:
     """Values that all calibrating cases fix alike."""
-    fixes = [_fixed(fit, r.case) for r in fit.setup.of_role("calibrate")]
+    fixes = [_fixed(fit, r.case) for r in fit.setup.begun("calibrate")]
     return {n: v for n, v in fixes[0].items() if all(f.get(n) == v for f in fixes)}
 
 
@@ -238,7 +240,7 @@ def _current(
 ) -> dict[tuple[str, tuple[int, ...]], float]:
     """All elements of an array at the fitted values, at the beginning of the first case."""
     elements = [q for q in model.quantities() if _base(q.name) == base]
-    record = fit.setup.of_role("calibrate")[0]
+    record = fit.setup.begun("calibrate")[0]
     loaded = model.fixed
     numbers = {n: float(v) for n, v in values.items() if n not in loaded and isinstance(v, float)}
     response = model.response(
@@ -366,6 +368,8 @@ def _left_out(fit: Fit) -> Iterator[str]:
         yield _comment("The start values above belong to single cases and are left out below.")
     if several and any(set(r.case.fix) - set(_common_fix(fit)) for r in fit.setup.records):
         yield _comment("Values that differ from case to case are left out too.")
+    if not several and len(fit.setup.of_role("calibrate")) > 1:
+        yield _comment("Start values behind gaps of the data are left out below.")
     if any(r.case.staging for r in fit.setup.of_role("calibrate")):
         yield _comment("Steady starts and changes of cases are left out of the class.")
     if any(u.kind == "disturbance" for u in fit.unknowns.items):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.unknowns import Unknown
 from estimica.study.record.transfer import Transfer
+from estimica.study.stretch import Partition
 
 ROUNDING = 8 * float(np.finfo(float).eps)
 
@@ -142,14 +143,57 @@ class CaseFit:
     def __post_init__(self) -> None:
         make_read_only([self.values])
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the outputs."""
+        return [o.name for o in self.outputs]
+
     def __getitem__(self, name: str) -> OutputComparison:
         """One output."""
         for one in self.outputs:
             if one.name == name:
                 return one
-        names = [o.name for o in self.outputs]
         raise FitError(
             "F010",
             f"case '{self.name}' has no output '{name}'"
-            + (did_you_mean(name, names) or f" (there are {', '.join(names)})"),
+            + (did_you_mean(name, self.names) or f" (there are {', '.join(self.names)})"),
         )
+
+
+def joined_stretches(parts: Sequence[CaseFit], partition: Partition) -> tuple[CaseFit, ...]:
+    """The cases as the study has them: stretches between gaps in one."""
+    by_case: dict[str, list[CaseFit]] = {}
+    for one in parts:
+        by_case.setdefault(partition.case_of(one.name), []).append(one)
+    return tuple(own[0] if len(own) == 1 else _joined(own) for own in by_case.values())
+
+
+def _joined(parts: Sequence[CaseFit]) -> CaseFit:
+    first, whole = parts[0], [p for p in parts if not p.failure]
+    failures = [p.failure for p in parts if p.failure]
+    names = dict.fromkeys(o.name for p in whole for o in p.outputs)
+    return replace(
+        first,
+        outputs=tuple(_one_output([p[n] for p in whole if n in p.names]) for n in names),
+        unknowns=tuple(u for p in parts for u in p.unknowns),
+        values=np.concatenate([p.values for p in parts]),
+        failure=failures[0] if failures else "",
+    )
+
+
+def _one_output(parts: Sequence[OutputComparison]) -> OutputComparison:
+    """An output in all stretches of its case, one behind the other."""
+    first, sizes = parts[0], [len(p.time) for p in parts]
+    sigmas = [p.sigma for p in parts if p.sigma is not None]
+    limits = [p.beyond for p in parts if p.beyond is not None]
+    return replace(
+        first,
+        time=np.concatenate([p.time for p in parts]),
+        measured=np.concatenate([p.measured for p in parts]),
+        simulated=np.concatenate([p.simulated for p in parts]),
+        compared=np.concatenate([p.compared for p in parts]),
+        reference=np.concatenate([p.reference for p in parts]),
+        passed=float(np.average([p.passed for p in parts], weights=sizes)),
+        sigma=np.concatenate(sigmas) if sigmas else None,
+        beyond=np.concatenate(limits) if limits else None,
+    )

@@ -16,7 +16,7 @@ from estimica.base.view import Band, Curve, Curves, Panel, Ribbon, name_with_uni
 from estimica.estimate.fit import frequency_pictures as frequency
 from estimica.estimate.fit import point_pictures as points
 from estimica.estimate.fit.as_json import ranked
-from estimica.estimate.fit.fine_curves import fine_lines, lines_at, through
+from estimica.estimate.fit.fine_curves import fine_lines, joined_lines, lines_at, through
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
@@ -70,7 +70,7 @@ def picture(
 def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
     """Measured and simulated outputs of every case."""
     panels: list[Panel] = []
-    finely = fine_lines(fit)
+    finely = joined_lines(fit, fine_lines(fit))
     for case, axis in _cases(fit):
         for output in case.outputs:
             if output.transfer is not None:
@@ -103,6 +103,7 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     name_with_unit(output.name, fit.unit_of(output)),
                     curves,
                     group=_heading(fit, case),
+                    gaps=_gaps(fit, case),
                 )
             )
     return Curves(tuple(panels), _title(fit, "measured and simulated"), _axis_label(fit))
@@ -160,6 +161,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     bands,
                     ribbons=_around(output, x, order, not panels),
                     group=_heading(fit, case),
+                    gaps=_gaps(fit, case),
                 )
             )
     return Curves(tuple(panels), _title(fit, "residuals"), _axis_label(fit))
@@ -216,6 +218,7 @@ def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     name_with_unit(output.name, fit.unit_of(output)),
                     tuple(curves),
                     group=_heading(fit, case),
+                    gaps=_gaps(fit, case),
                 )
             )
     title = _title(fit, "the simulation after each iteration")
@@ -335,6 +338,10 @@ def _cases(fit: Fit) -> Iterator[tuple[CaseFit, _Axis]]:
         yield case, _Axis(records[case.name], fit.study.model.has_time)
 
 
+def _gaps(fit: Fit, case: CaseFit) -> tuple[tuple[float, float], ...]:
+    return fit.study.partition.gaps_of(case.name)
+
+
 def _axis_label(fit: Fit) -> str:
     if fit.study.model.has_time:
         return "time [s]"
@@ -388,7 +395,9 @@ def _resimulated(
     if not iterations:
         return
     objective = fit.setup.calibration()
-    drawn = {(c.name, o.name): (axis, o) for c, axis in _cases(fit) for o in c.outputs}
+    axes = {c.name: axis for c, axis in _cases(fit)}
+    case_of = fit.study.partition.case_of
+    drawn = {(c.name, o.name): (axes[case_of(c.name)], o) for c in fit.stretches for o in c.outputs}
     for iteration in iterations:
         predictions = objective.predict(iteration.values)
         if isinstance(predictions, Failure):
@@ -409,4 +418,4 @@ def _resimulated(
             found[block.case, block.name] = (
                 (x, value.copy()) if whole else thin_curve(x, value[order])
             )
-        yield iteration, found
+        yield iteration, joined_lines(fit, found)

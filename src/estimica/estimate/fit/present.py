@@ -19,6 +19,7 @@ from estimica.base.view import (
     without_empty,
 )
 from estimica.estimate.fit.as_json import as_object, ranked
+from estimica.estimate.fit.gap_section import COLUMNS, gap_section, hidden_note, hidden_starts
 from estimica.estimate.fit.noise_levels import noise_levels, noise_remark, noise_row
 from estimica.estimate.fit.pictures import picture
 from estimica.estimate.fit.point_page import point_sections
@@ -58,12 +59,14 @@ def _sections(
     yield Section(
         "Estimates", _estimates_in_words(fit), (replace(estimates(fit), title="", note=""),)
     )
-    notes = [f"Case '{r.case.name}': {n}." for r in fit.setup.records for n in r.notes]
+    notes = [f"Case '{r.case.name}': {n}." for r in fit.setup.first_records for n in r.notes]
     if notes:
         yield Section("Cells that do not count", "\n\n".join(notes))
     converted = dict.fromkeys(c.text for r in fit.setup.records for c in r.changes)
     if converted:
         yield Section("Units", "\n\n".join(f"{t[:1].upper()}{t[1:]}." for t in converted))
+    if fit.study.partition.gaps:
+        yield gap_section(fit, _row)
     yield Section("Quality", _QUALITY, tuple(_quality(fit)))
     if any(c.outputs for c in fit.cases):
         curves = replace(picture(fit, "fit", None, against, by), title="")
@@ -393,13 +396,15 @@ def _listed(names: list[str]) -> str:
 
 def estimates(fit: Fit) -> Table:
     """Every unknown with its standard error and interval, rounded as its error allows."""
-    rows = [_row(fit, k) for k in range(len(fit.unknowns))]
+    hidden = hidden_starts(fit)
+    shown = [k for k in range(len(fit.unknowns)) if k not in hidden]
+    rows = [_row(fit, k) for k in shown]
     rows += [noise_row(level) for level in noise_levels(fit)]
-    columns = ("unknown", "value", "std. error", "95 % from", "to", "unit", "remark")
     size = f"{fit.n_samples} samples, {fit.n_free} unknown{'' if fit.n_free == 1 else 's'}"
     title = f"{fit.study.name}: {fit.criterion} cost {fit.cost:.7g}, {size}"
     note = "; ".join((status_line(fit.outcome.status, fit.outcome.message), *fit.remarks))
-    return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
+    note += f"; {hidden_note(hidden)}" if hidden else ""
+    return without_empty(Table(COLUMNS, tuple(rows), title, note), "unit", "remark")
 
 
 def quality(fit: Fit) -> Table:

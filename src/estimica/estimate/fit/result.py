@@ -103,9 +103,12 @@ class Fit(Result):
     twins: tuple[Twin, ...] = ()  # other values that fit as well
     aicc: float = math.nan  # AIC corrected for few samples
     log_likelihood: float = math.nan  # of the data as they stand in their files, with all constants
+    #: the cases as they were simulated: between gaps, each from start values of its own
+    stretches: tuple[CaseFit, ...] = ()
 
     def __post_init__(self) -> None:
         """Nobody changes a number of a fit by mistake, not even within an array."""
+        object.__setattr__(self, "stretches", self.stretches or self.cases)
         make_read_only([self.values, self.identifiability.singular_values])
         make_read_only(vars(self.accuracy).values())
 
@@ -161,8 +164,8 @@ class Fit(Result):
         return self._table("disturbance")
 
     def case(self, name: str) -> CaseFit:
-        """One case."""
-        for one in self.cases:
+        """One case, or one stretch of a case with gaps."""
+        for one in (*self.cases, *self.stretches):
             if one.name == name:
                 return one
         names = [c.name for c in self.cases]
@@ -198,7 +201,8 @@ class Fit(Result):
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What to know of it: what of its source it leaves out, whether residuals are coloured."""
-        return (*self.study.notes, *view.added_remarks("fit", self))
+        gaps = self.study.partition.notes
+        return (*self.study.notes, *gaps, *view.added_remarks("fit", self))
 
     def quality(self) -> view.Table:
         """How well each output of each case is met."""

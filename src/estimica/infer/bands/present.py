@@ -93,7 +93,10 @@ def picture(bands: Bands, kind: str = "", names: Sequence[str] = ()) -> show.Cur
         label = show.name_with_unit(o.output, o.unit)
         if not o.bounded:
             group = f"{group}: {o.output} {_open(bands)}".removeprefix(": ")
-        panels.append(show.Panel(label, curves, group=group, ribbons=ribbons, across=o.across))
+        gaps = bands.fit.study.partition.gaps_of(o.case)
+        panels.append(
+            show.Panel(label, curves, group=group, ribbons=ribbons, across=o.across, gaps=gaps)
+        )
     title = f"{bands.fit.study.name}: outputs and how far they are certain"
     label = "time [s]" if bands.fit.study.model.has_time else "point"
     return show.Curves(tuple(panels), title, label, 240)

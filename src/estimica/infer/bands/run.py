@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -65,7 +66,31 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
                 further,
             )
         )
-    return Bands(fit, kind, level, tuple(output_bands))
+    return Bands(fit, kind, level, tuple(_joined(fit, output_bands)))
+
+
+def _joined(fit: Fit, parts: list[OutputBand]) -> Iterator[OutputBand]:
+    """Bands of the cases as the study has them: stretches between gaps in one."""
+    by_output: dict[tuple[str, str], list[OutputBand]] = {}
+    for one in parts:
+        case = fit.study.partition.case_of(one.case)
+        by_output.setdefault((case, one.output), []).append(one)
+    for own in by_output.values():
+        yield own[0] if len(own) == 1 else _behind(own)
+
+
+def _behind(parts: list[OutputBand]) -> OutputBand:
+    """One stretch behind the other."""
+    return replace(
+        parts[0],
+        time=np.concatenate([p.time for p in parts]),
+        measured=np.concatenate([p.measured for p in parts]),
+        simulated=np.concatenate([p.simulated for p in parts]),
+        stderr=np.concatenate([p.stderr for p in parts]),
+        noise=np.concatenate([p.noise for p in parts]),
+        quantile=np.concatenate([p.quantile for p in parts]),
+        further=np.concatenate([p.further for p in parts]),
+    )
 
 
 def _quantile(degrees: Vector, level: float) -> Vector:
@@ -107,7 +132,7 @@ def _variances(
     fit: Fit, around: LinearisedFit, spread: Vector
 ) -> Iterator[tuple[CaseFit, OutputComparison, list[Part], Vector]]:
     """Parts and variance of every simulated output; infinite where the data leave it open."""
-    for case in fit.cases:
+    for case in fit.stretches:
         if case.outputs:
             for output, parts in zip(
                 case.outputs, slopes_of(fit, case, around, spread), strict=True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,38 +49,58 @@ class Fold:
     left_out: Mapping[Key, Flags]
 
 
-def folds_of(records: Sequence[Record], by: str, count: int | None) -> list[Fold]:
+def folds_of(setup: Setup, by: str, count: int | None) -> list[Fold]:
     """Groups of cases, or stretches of time of every case; each sample is left out once."""
+    cases = cases_of(setup)
     if by == "case":
-        return _by_case(records, count)
+        return _by_case(cases, count)
     count = BLOCKS if count is None else count
-    fewest = min((len(m.time) for r in records for m in r.outputs), default=0)
+    fewest = min((_samples(c, name) for c in cases for name in _outputs(c)), default=0)
     if fewest < 2 * count:
         raise InferError(
             "I341",
             f"{fewest} samples of an output are too few for {count} stretches of time; use fewer "
             "folds",
         )
-    return _by_time(records, count)
+    return _by_time(cases, count)
 
 
-def _by_case(records: Sequence[Record], count: int | None) -> list[Fold]:
-    cases = len(records)
-    if cases < 2:
+Parts = Sequence[Record]  # a calibrating case: its stretches between gaps, or itself
+
+
+def cases_of(setup: Setup) -> list[Parts]:
+    """The calibrating cases as the study has them, each with its stretches."""
+    by_case: dict[str, list[Record]] = {}
+    for record in setup.of_role("calibrate"):
+        by_case.setdefault(setup.study.partition.case_of(record.case.name), []).append(record)
+    return list(by_case.values())
+
+
+def _outputs(parts: Parts) -> list[str]:
+    return list(dict.fromkeys(m.name for r in parts for m in r.outputs))
+
+
+def _samples(parts: Parts, name: str) -> int:
+    return sum(len(m.time) for r in parts for m in r.outputs if m.name == name)
+
+
+def _by_case(cases: Sequence[Parts], count: int | None) -> list[Fold]:
+    if len(cases) < 2:
         raise InferError(
             "I340",
             "there is one case to calibrate with, so none can be left out; use by = 'time'",
         )
-    count = cases if count is None else count
-    if count > cases:
-        raise InferError("I342", f"{count} folds of {cases} cases; use {cases} or fewer")
-    groups = [records[k::count] for k in range(count)]
+    count = len(cases) if count is None else count
+    if count > len(cases):
+        raise InferError("I342", f"{count} folds of {len(cases)} cases; use {len(cases)} or fewer")
+    groups = [cases[k::count] for k in range(count)]
     return [
         Fold(
-            ", ".join(r.case.name for r in group),
+            ", ".join(parts[0].case.name for parts in group),
             {
-                (r.case.name, m.name): np.full(len(m.time), r in group)
-                for r in records
+                (r.case.name, m.name): np.full(len(m.time), parts in group)
+                for parts in cases
+                for r in parts
                 for m in r.outputs
             },
         )
@@ -88,19 +108,19 @@ def _by_case(records: Sequence[Record], count: int | None) -> list[Fold]:
     ]
 
 
-def _by_time(records: Sequence[Record], count: int) -> list[Fold]:
+def _by_time(cases: Sequence[Parts], count: int) -> list[Fold]:
     """Stretches with equally many stamps in each case."""
     masks_of_folds: list[dict[Key, Flags]] = [{} for _ in range(count)]
     names = [""] * count
-    for record in records:
-        stamps = np.unique(np.concatenate([m.time for m in record.outputs]))
-        parts = np.array_split(stamps, count)
-        for k, part in enumerate(parts):
+    for parts in cases:
+        stamps = np.unique(np.concatenate([m.time for r in parts for m in r.outputs]))
+        for k, part in enumerate(np.array_split(stamps, count)):
             names[k] = f"{part[0]:.5g} … {part[-1]:.5g}"
-            for m in record.outputs:
-                inside = (m.time >= part[0]) & (m.time <= part[-1])
-                masks_of_folds[k][record.case.name, m.name] = inside
-    if len(records) > 1:
+            for record in parts:
+                for m in record.outputs:
+                    inside = (m.time >= part[0]) & (m.time <= part[-1])
+                    masks_of_folds[k][record.case.name, m.name] = inside
+    if len(cases) > 1:
         names = [f"stretch {k} of {count}" for k in range(1, count + 1)]
     return [Fold(name, masks) for name, masks in zip(names, masks_of_folds, strict=True)]
 
@@ -125,12 +145,15 @@ def run_fold(place: FitContext, fold: Fold) -> dict[str, Any]:
     values = searched.point.values
     stored["values"] = [float(v) for v in values[: len(place.setup.tuners)]]
     whole = [r for r in place.setup.of_role("calibrate") if _is_whole(r, fold)]
-    if whole:
-        predicted = _predict_cases(place, whole, searched.point)
-    else:
-        predicted = _predict_stretches(place, fold, unknowns, searched.point)
-    if isinstance(predicted, str):
-        return stored | {"status": "failed", "message": predicted}
+    alone = {r.case.name for r in whole}
+    predicted: list[dict[str, Any]] = []
+    for told in (
+        _predict_cases(place, whole, searched.point),
+        _predict_stretches(place, fold, unknowns, searched.point, alone),
+    ):
+        if isinstance(told, str):
+            return stored | {"status": "failed", "message": told}
+        predicted += told
     return stored | {"predicted": predicted}
 
 
@@ -213,9 +236,12 @@ def _is_whole(record: Record, fold: Fold) -> bool:
 
 
 def _predict_stretches(
-    place: FitContext, fold: Fold, fitted: Unknowns, point: Point
+    place: FitContext, fold: Fold, fitted: Unknowns, point: Point, others: Collection[str]
 ) -> list[dict[str, Any]] | str:
-    """The simulation runs through what was left out."""
+    """The simulation runs through what was left out, in all but some other cases."""
+    keys = [(b.case, b.name) for b in place.objective.blocks if b.case not in others]
+    if not any(fold.left_out[key].any() for key in keys):
+        return []
     unknowns = place.objective.unknowns
     q = carried(fitted, point.values, unknowns)
     predictions = place.objective.predict(unknowns.values(q))
@@ -224,7 +250,8 @@ def _predict_stretches(
     found = []
     for block, prediction in zip(place.objective.blocks, predictions, strict=True):
         inside = fold.left_out[block.case, block.name]
-        found.append(_told(block.case, block.name, prediction.value[inside]))
+        if block.case not in others and inside.any():
+            found.append(_told(block.case, block.name, prediction.value[inside]))
     return found
 
 

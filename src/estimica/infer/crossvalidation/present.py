@@ -137,7 +137,8 @@ def _predictions(result: CrossValidation) -> Curves:
                 Curve("predicted", p.time, p.simulated, unit, dotted=True, colour=1, listed=first)
             )
         group = o.case if several else ""
-        panels.append(Panel(name_with_unit(f.name, unit), tuple(curves), group=group))
+        gaps = result.fit.study.partition.gaps_of(o.case)
+        panels.append(Panel(name_with_unit(f.name, unit), tuple(curves), group=group, gaps=gaps))
     label = "time [s]" if result.fit.study.model.has_time else "point"
     title = f"{result.fit.study.name}: predicted by fits that have not seen it"
     return Curves(tuple(panels), title, label, 220)

@@ -151,7 +151,9 @@ class CrossValidation(Result):
         return f"{super().__repr__()}\n\n{self.outcome.message}."
 
     def _pooled(self, case: str, output: OutputComparison) -> OutputComparison | None:
-        parts = [o for f in self.folds for c, o in f.outputs if (c, o.name) == (case, output.name)]
+        case_of = self.fit.study.partition.case_of
+        outputs = [(case_of(c), o) for f in self.folds for c, o in f.outputs]
+        parts = [o for c, o in outputs if (c, o.name) == (case, output.name)]
         if not parts:
             return None
         order = np.argsort(np.concatenate([o.time for o in parts]), kind="stable")

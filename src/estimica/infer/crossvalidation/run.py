@@ -25,7 +25,7 @@ from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor as hired
-from estimica.infer.crossvalidation.folds import Fold, folds_of, run_fold
+from estimica.infer.crossvalidation.folds import Fold, cases_of, folds_of, run_fold
 from estimica.infer.crossvalidation.result import CrossValidation, FoldResult
 from estimica.infer.refit import (
     Estimate,
@@ -70,9 +70,8 @@ def crossvalidate(
     refuse_input_errors(full.study, "crossvalidate", "leave the sigma of the input out")
     with one_thread():
         place = fit_context_of(full)
-    records = place.setup.of_role("calibrate")
-    way = by or ("case" if len(records) > 1 else "time")
-    plan = folds_of(records, way, folds)
+    way = by or ("case" if len(cases_of(place.setup)) > 1 else "time")
+    plan = folds_of(place.setup, way, folds)
     outcomes: dict[int, ItemOutcome[Any]] = {}
 
     def note(number: int, outcome: ItemOutcome[Any]) -> None:
@@ -105,7 +104,7 @@ def _bench(
     study: Study, estimate: Estimate, by: str, folds: int | None
 ) -> tuple[FitContext, list[Fold]]:
     place = fit_context(study, estimate)
-    return place, folds_of(place.setup.of_role("calibrate"), by, folds)
+    return place, folds_of(place.setup, by, folds)
 
 
 def _piece(bench: tuple[FitContext, list[Fold]], number: int) -> dict[str, Any]:
@@ -137,7 +136,7 @@ def _result(fit: Fit, fold: Fold, number: int, outcome: ItemOutcome[Any]) -> Fol
 
 def _compared(fit: Fit, fold: Fold, case: str, output: str, simulated: Vector) -> OutputComparison:
     inside = fold.left_out[case, output]
-    whole = fit.case(case)[output]
+    whole = next(c for c in fit.stretches if c.name == case)[output]
     record = next(r for r in fit.setup.records if r.case.name == case)
     measured = next(m for m in record.outputs if m.name == output)
     transform = measured.transform

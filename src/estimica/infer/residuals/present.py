@@ -358,7 +358,8 @@ def _course(analysis: ResidualAnalysis) -> tuple[list[Panel], str]:
         label = name_with_unit(one.name, s.unit)
         along = Across("frequency", log=True) if s.axis == "frequency" else None
         group = _group(analysis, one)
-        panels.append(Panel(label, tuple(curves), (band,), group=group, across=along))
+        gaps = analysis.fit.study.partition.gaps_of(s.case) if s.axis == "time" else ()
+        panels.append(Panel(label, tuple(curves), (band,), group=group, across=along, gaps=gaps))
     axis = analysis.outputs[0].series.axis if analysis.outputs else "time"
     return panels, "time [s]" if axis == "time" else axis
 

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from zlib import crc32
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import log_ndtr, ndtri_exp
 
 from estimica.base.arrays import Indices, Vector
@@ -98,28 +99,44 @@ def series_of(fit: Fit, around: LinearisedFit) -> Iterator[Series]:
     metrics = _metrics(around)
     rows = {(r.case, r.output): r for r in around.rows}
     spread = parameter_spread(fit, around, "model")
+    parts: dict[str, list[CaseFit]] = {}
+    for one in fit.stretches:
+        parts.setdefault(fit.study.partition.case_of(one.name), []).append(one)
     for case in fit.cases:
-        if case.role == "calibrate":
-            # scored rows are those of the residuals times a factor that cancels
-            rest = [
-                (
-                    quantile_residuals(o, o.compared),
-                    rows[case.name, o.name].jacobian,
-                    metrics[case.name, o.name],
-                )
-                for o in case.outputs
-            ]
-        else:
-            rest = validation_residuals(fit, case, around, spread) if case.outputs else []
-        rest = [
-            _before_filter(fit, case, o) if o.prefilter else own
-            for o, own in zip(case.outputs, rest, strict=True)
-        ]
-        for output, own in zip(case.outputs, rest, strict=True):
-            if output.transfer is not None:
-                yield from _parts(fit, case, output, output.transfer, own)
+        rest: dict[str, list[Rest]] = {}
+        for part in parts[case.name]:
+            if part.role == "calibrate":
+                # scored rows are those of the residuals times a factor that cancels
+                keys = [(part.name, o.name) for o in part.outputs]
+                left = [
+                    (quantile_residuals(o, o.compared), rows[key].jacobian, metrics[key])
+                    for o, key in zip(part.outputs, keys, strict=True)
+                ]
             else:
-                yield _series(fit, case, output, records[case.name], own)
+                left = validation_residuals(fit, part, around, spread) if part.outputs else []
+            for o, own in zip(part.outputs, left, strict=True):
+                rest.setdefault(o.name, []).append(
+                    _before_filter(fit, part, o) if o.prefilter else own
+                )
+        for output in case.outputs:
+            together = _behind(rest[output.name], apart=case.role != "calibrate")
+            if output.transfer is not None:
+                yield from _parts(fit, case, output, output.transfer, together)
+            else:
+                yield _series(fit, case, output, records[case.name], together)
+
+
+def _behind(rest: list[Rest], *, apart: bool) -> Rest:
+    """What is left of an output in all stretches of its case, one behind the other.
+
+    Validating stretches have each taken something by themselves, calibrating ones all together.
+    """
+    if len(rest) == 1:
+        return rest[0]
+    residuals, jacobians, metrics = zip(*rest, strict=True)
+    if not apart:
+        return np.concatenate(residuals), np.vstack(jacobians), metrics[0]
+    return np.concatenate(residuals), block_diag(*jacobians), block_diag(*metrics)
 
 
 def _before_filter(fit: Fit, case: CaseFit, output: OutputComparison) -> Rest:

@@ -15,7 +15,7 @@ from estimica.base.thinning import thin_element
 from estimica.base.view import Across, Bars, Curve, Curves, Heat, Panel, Parallel, Upright
 from estimica.report.matplotlib.look import PIXELS, empty_figure, legend, without_math
 from estimica.report.plotly.bars import STRONG, WEAK, short_name
-from estimica.report.plotly.curves import FEW, INK, PALETTE, lightened
+from estimica.report.plotly.curves import FEW, HOLE, INK, PALETTE, lightened
 from estimica.report.plotly.heat import LEVELS, MOST_NUMBERS, cell_text, is_logarithmic
 from estimica.report.plotly.parallel import GOOD, OTHER
 
@@ -50,13 +50,16 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.axhspan(
             band.low, band.high, color=tint, lw=0, label=without_math(band.name) or None, zorder=0.5
         )
-    for r in panel.ribbons:
+    for begin, end in panel.gaps:
+        axes.axvspan(begin, end, color=HOLE, lw=0, zorder=0.4)
+    for r in (piece for ribbon in panel.ribbons for piece in panel.pieces(ribbon)):
         tint = lightened(PALETTE[r.colour % len(PALETTE)], r.strength)
         name = without_math(r.name) if r.listed else None
         axes.fill_between(r.time, r.low, r.high, color=tint, lw=0, label=name, zorder=0.6)
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
-        _line(axes, curve, lightened(colour, curve.strength), several and curve.listed)
+        tint = lightened(colour, curve.strength)
+        _line(axes, curve, panel.broken(curve), tint, several and curve.listed)
     if panel.log:
         axes.set_yscale("log")
     axes.set_ylabel(without_math(panel.label))
@@ -64,14 +67,15 @@ def _draw(axes: Axes, panel: Panel) -> None:
         legend(axes)
 
 
-def _line(axes: Axes, curve: Curve, colour: str, listed: bool) -> None:
+def _line(
+    axes: Axes, curve: Curve, points: tuple[Vector, Vector], colour: str, listed: bool
+) -> None:
     many = len(curve.time) > FEW
     style = "none" if curve.dotted else "--" if curve.dashed else "-"
     marker = "o" if curve.dotted or curve.marked else None
     size = (1.6 if many else 3.2) if curve.dotted else 3.0
     axes.plot(
-        curve.time,
-        curve.value,
+        *points,
         color=colour,
         linestyle=style,
         linewidth=1.2,

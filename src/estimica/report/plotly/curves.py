@@ -39,6 +39,7 @@ INK = "#24313C"
 FEW = 100  # points that are drawn larger
 
 # pixels
+HOLE = "#ECECEC"  # times without data: light, so that bands and grid stay visible
 GAP = 24  # between panels of a group
 NEXT_GROUP = 62  # between groups: tick marks and a heading
 HEADING = 26  # above the first group
@@ -169,15 +170,19 @@ def listing_figure(listing: Listing) -> go.Figure:
 def _draw(fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float]) -> None:
     legend = f"legend{number}"
     several = len(panel.curves) + len(panel.bands) + len(panel.ribbons) > 1
-    for ribbon in panel.ribbons:
+    for ribbon in (piece for r in panel.ribbons for piece in panel.pieces(r)):
         trace = _filled(ribbon)
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
         trace = _trace(curve, lightened(colour, curve.strength), several and curve.listed)
+        if panel.gaps:
+            trace.x, trace.y = panel.broken(curve)
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for band in panel.bands:
         fig.add_shape(_shape(band, number))
+    for begin, end in panel.gaps:
+        fig.add_shape(_hole(begin, end, number))
     fig.update_layout(
         {
             f"xaxis{number}": {"anchor": f"y{number}", "domain": (0, 1)},
@@ -221,6 +226,22 @@ def _shape(band: Band, number: str) -> dict[str, object]:
         "name": escape(band.name),
         "showlegend": bool(band.name),
         "legend": f"legend{number}",
+    }
+
+
+def _hole(begin: float, end: float, number: str) -> dict[str, object]:
+    """A time without data."""
+    return {
+        "type": "rect",
+        "xref": f"x{number}",
+        "x0": begin,
+        "x1": end,
+        "yref": f"y{number} domain",
+        "y0": 0,
+        "y1": 1,
+        "fillcolor": HOLE,
+        "line": {"width": 0},
+        "layer": "below",
     }
 
 

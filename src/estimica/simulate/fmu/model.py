@@ -132,6 +132,16 @@ class FmuModel(WithoutEquations):
         return self.fmu.states
 
     @property
+    def start_states(self) -> tuple[str, ...] | None:
+        """The continuous states, where all of them have names and can be set."""
+        if len(self.fmu.states) != self.fmu.n_states:
+            return None
+        settable = self.interface == "me" or (
+            bool(self.fmu.states) and all(map(self._early, self.fmu.states))
+        )
+        return self.fmu.states if settable else None
+
+    @property
     def derivatives(self) -> str:
         """How the derivatives are computed; it is found at the first evaluation."""
         if not self._memory:

@@ -135,6 +135,11 @@ class FunctionModel(TimedModel):
         """Relative error of the derivatives, as measured."""
         return None if self._found is None else self._found.error
 
+    @property
+    def start_states(self) -> None:
+        """What a function remembers from sample to sample nobody knows."""
+        return None
+
     def quantities(self) -> list[Quantity]:
         """Outputs, inputs and parameters."""
         return [

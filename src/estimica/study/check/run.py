@@ -25,6 +25,7 @@ from estimica.study.check.names import check_names, known_in_case, known_names, 
 from estimica.study.file.read import examine_file
 from estimica.study.record.axis import check_axes
 from estimica.study.record.samples import Record, examine
+from estimica.study.record.stretches import gap_problem, in_stretches
 from estimica.study.study import Study
 
 NO_OUTPUTS = "C004"
@@ -64,6 +65,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
             continue
         if study.model.has_time and not case.is_frequency:
             problems += [*check_coverage(record), *check_sampling(record, study.bare)]
+            problems += [gap] if (gap := gap_problem(study, case)) is not None else []
         if not study.is_backwards:
             names = [t.name for t in study.tuners]
             problems += check_noise(record, study.estimation, names, model_in_case(study, case))
@@ -127,7 +129,8 @@ def _missing(study: Study) -> Iterator[Problem]:
 def _too_few(study: Study, records: Sequence[Record]) -> Iterator[Problem]:
     calibrated = [r for r in records if r.case.role == "calibrate"]
     samples = sum(r.n_samples for r in calibrated)
-    free = len(study.active_tuners) + sum(_free(r.case) for r in calibrated)
+    cases = [c for c in in_stretches(study).active_cases if c.role == "calibrate"]
+    free = len(study.active_tuners) + sum(_free(c) for c in cases)
     if samples <= free:
         left = "too few samples" if samples < free else "no sample is left to judge the fit"
         message = f"{left}: {_plural(samples, 'sample')} for {_plural(free, 'free quantity')}"
