@@ -211,3 +211,33 @@ def test_a_function_is_bridged_and_that_is_said() -> None:
     found = es.fit(es.Study(model, ["K"], [case]))
     assert "the model cannot be begun elsewhere" in " ".join(found.remarks)
     assert [c.name for c in found.stretches] == ["a"]
+
+
+def test_outputs_are_drawn_against_a_variable_in_all_stretches(fit: es.Fit) -> None:
+    panel = fit.picture("residuals", against="Ta").panels[0]  # type: ignore[attr-defined]
+    assert len(panel.curves[-1].time) == 661
+    assert np.isfinite(panel.curves[-1].time).all()
+
+
+def test_a_fit_with_gaps_is_saved_and_loaded(fit: es.Fit, tmp_path: Path) -> None:
+    again = es.load_result(fit.save(tmp_path / "fit.estimica"))
+    assert isinstance(again, es.Fit)
+    assert again.estimates == fit.estimates
+    assert [c.name for c in again.cases] == ["room"]
+    assert [c.name for c in again.stretches] == ["room", "room/2"]
+
+
+def test_many_starts_behind_gaps_have_a_table_of_their_own(model: es.Model) -> None:
+    nights = [(12 * k + 8.0, 12 * k + 10.0) for k in range(8)]
+    found = es.fit(study(model, without(room_data(), *nights)))
+    assert np.abs(off(found)).max() < 3
+    assert len(found.start_values) == 18
+    assert "16 start values behind gaps are not listed here" in " ".join(repr(found).split())
+    section = next(s for s in found.page().sections if s.heading == "Gaps in the data")
+    assert len(section.shown[1].rows) == 16  # type: ignore[union-attr]
+
+
+def test_several_starts_and_workers_find_the_same(model: es.Model, fit: es.Fit) -> None:
+    data = without(room_data(), HOLE)
+    found = es.fit(study(model, data, estimation={"starts": 2}), workers=2)
+    assert found.cost == pytest.approx(fit.cost, rel=1e-6)

@@ -93,7 +93,8 @@ def test_samples_at_random_times_have_a_gap_only_where_it_is_out_of_all_proporti
     assert found(kept.reset_index(drop=True)) == []
     holes = found(without(kept, (40, 65)))
     assert len(holes) == 1
-    assert holes[0][0] <= 40.2 and holes[0][1] >= 65
+    assert holes[0][0] <= 40.2
+    assert holes[0][1] >= 65
 
 
 def test_a_study_is_divided_once() -> None:

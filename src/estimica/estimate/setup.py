@@ -65,6 +65,25 @@ class Setup:
         later = {n for n, s in stretches.items() if s.number > 1}
         return tuple(r for r in self.records if r.case.name not in later)
 
+    def whole_record(self, case: str) -> Record:
+        """A case as the study has it, with the samples of all its stretches."""
+        partition = self.study.partition
+        parts = [r for r in self.records if partition.case_of(r.case.name) == case]
+        if len(parts) == 1:
+            return parts[0]
+        outputs = [
+            [m for r in parts for m in r.outputs if m.name == n.name] for n in parts[0].outputs
+        ]
+        joined = [
+            replace(
+                own[0],
+                time=np.concatenate([m.time for m in own]),
+                value=np.concatenate([m.value for m in own]),
+            )
+            for own in outputs
+        ]
+        return replace(parts[0], outputs=tuple(joined))
+
     def begun(self, role: str) -> tuple[Record, ...]:
         """The same of the cases that calibrate, or that validate."""
         return tuple(r for r in self.first_records if r.case.role == role)

@@ -127,10 +127,10 @@ def _require(fit: Fit, *names: str | None) -> None:
 
 
 def _cases(fit: Fit) -> Iterator[tuple[CaseFit, Record]]:
-    records = {r.case.name: r for r in fit.setup.records}
     for case in fit.cases:
-        if case.outputs and not records[case.name].is_frequency:
-            yield case, records[case.name]
+        record = fit.setup.whole_record(case.name)
+        if case.outputs and not record.is_frequency:
+            yield case, record
 
 
 def _groups(fit: Fit, record: Record, output: OutputComparison, by: str | None) -> list[Group]:
