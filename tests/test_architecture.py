@@ -402,8 +402,9 @@ def test_the_table_of_presenters_names_what_there_is() -> None:
 
     named = [function for kind in presenters.RENDERERS.values() for function in kind.values()]
     named += [presenters.PAGE_WRITER, presenters.FIGURE_WRITER]
-    for table in (presenters.SECTIONS, presenters.REMARKS):
-        named += [function for functions in table.values() for function in functions]
+    named += presenters.VERDICTS.values()
+    for functions in presenters.SECTIONS.values():
+        named += functions
     for function in named:
         assert callable(presenters.presenter(function)), function
 

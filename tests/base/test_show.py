@@ -48,9 +48,9 @@ def _presenter_names() -> list[str]:
     named = [presenters.PAGE_WRITER, presenters.FIGURE_WRITER]
     for forms in presenters.RENDERERS.values():
         named += forms.values()
-    for table in (presenters.SECTIONS, presenters.REMARKS):
-        for names in table.values():
-            named += names
+    named += presenters.VERDICTS.values()
+    for names in presenters.SECTIONS.values():
+        named += names
     return list(dict.fromkeys(named))
 
 

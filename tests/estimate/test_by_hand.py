@@ -185,5 +185,9 @@ def test_wrong_values_are_told(values: dict[str, float], message: str) -> None:
 
 def test_it_shows_itself() -> None:
     look = es.by_hand(first_order()).at({"K": 1.1, "tau": 2.0})
-    assert "10.000" in text(look.table())
+    t = np.linspace(0.0, 10.0, 101)
+    y = 1 - np.exp(-t / 2.0)
+    met = 100 * (1 - 0.1 * np.linalg.norm(y) / np.linalg.norm(y - y.mean()))
+    assert look.fit_percent["step"]["y"] == pytest.approx(met, rel=1e-6)
+    assert f"{met:.3f}" in text(look.table())
     assert "<table" in look._repr_html_()

@@ -49,9 +49,10 @@ RENDERERS = {
 PAGE_WRITER = "estimica.report.write:write_report"
 FIGURE_WRITER = "estimica.report.matplotlib.files:write_figures"
 
-#: what rooms further down say on the page of a result, and beside its own words
+#: what rooms further down say on the page of a result
 SECTIONS = {"fit": ("estimica.infer.residuals.present:fit_section",)}
-REMARKS = {"fit": ("estimica.infer.residuals.run:colour_remark",)}
+#: what judges a result by what it leaves unexplained
+VERDICTS = {"fit": "estimica.infer.residuals.fit_verdict:fit_verdict"}
 
 
 def presenter(name: str) -> Callable[..., Any]:

@@ -19,9 +19,9 @@ from estimica.base.arrays import Flags, Vector
 from estimica.base.presenters import (
     FIGURE_WRITER,
     PAGE_WRITER,
-    REMARKS,
     RENDERERS,
     SECTIONS,
+    VERDICTS,
     presenter,
 )
 
@@ -276,9 +276,9 @@ def added_sections(result: str, value: object) -> list[Section]:
     return [section for name in SECTIONS.get(result, ()) for section in presenter(name)(value)]
 
 
-def added_remarks(result: str, value: object) -> tuple[str, ...]:
-    """What rooms further down say of a result, beside its own words."""
-    return tuple(remark for name in REMARKS.get(result, ()) for remark in presenter(name)(value))
+def verdict(result: str, value: object) -> Any:
+    """What a room further down concludes from what a result leaves unexplained."""
+    return presenter(VERDICTS[result])(value)
 
 
 def render(element: ViewElement, form: Form) -> Any:

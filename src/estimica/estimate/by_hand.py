@@ -49,7 +49,8 @@ class HandFit(Result):
     study: str
     values: Mapping[str, float]  # of all tuners, start values and disturbances
     cost: float  # infinite where a simulation failed
-    errn: Mapping[str, Mapping[str, float]]  # normed error in percent, by case and output
+    fit_percent: Mapping[str, Mapping[str, float]]  # by case and output; 100 is perfect
+    errn: Mapping[str, Mapping[str, float]]  # the normed error in percent, for those who ask
     curves: view.Curves
     failure: str = ""  # why there is nothing to see
 
@@ -60,14 +61,14 @@ class HandFit(Result):
 
 
 def tables(hand_fit: HandFit) -> tuple[view.Table]:
-    """The normed error of every output."""
+    """How well every output is met."""
     rows = tuple(
         (case, output, view.Rounded(percent, 3))
-        for case, outputs in hand_fit.errn.items()
+        for case, outputs in hand_fit.fit_percent.items()
         for output, percent in outputs.items()
     )
     note = hand_fit.failure or f"cost {hand_fit.cost:.7g}"
-    return (view.Table(("case", "output", "errn %"), rows, f"{hand_fit.study}, by hand", note),)
+    return (view.Table(("case", "output", "fit %"), rows, f"{hand_fit.study}, by hand", note),)
 
 
 def picture(hand_fit: HandFit, kind: str = "", names: Sequence[str] = ()) -> view.Curves:
@@ -81,6 +82,7 @@ def as_object(hand_fit: HandFit) -> dict[str, object]:
         {
             "values": dict(hand_fit.values),
             "cost": hand_fit.cost,
+            "fit_percent": hand_fit.fit_percent,
             "errn": hand_fit.errn,
             "failure": hand_fit.failure,
         }
@@ -116,10 +118,12 @@ class ByHand:
             tried = self._fit(chosen, theirs)
             if isinstance(tried, Failure):
                 words = f"case '{tried.case}' cannot be simulated at these values: {tried.message}"
-                return HandFit(name, named, math.inf, {}, view.Curves(()), words)
+                return HandFit(name, named, math.inf, {}, {}, view.Curves(()), words)
             curves = thin_element(fit_picture(tried), self._points)
-        errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in tried.cases}
-        return HandFit(name, named, tried.cost, {c: o for c, o in errn.items() if o}, curves)
+        met = [c for c in tried.cases if c.outputs]
+        percent = {c.name: {o.name: o.fit_percent for o in c.outputs} for c in met}
+        errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in met}
+        return HandFit(name, named, tried.cost, percent, errn, curves)
 
     def fit(self, values: Mapping[str, float] | None = None) -> Fit:
         """A fit that ends at these values without a search: to be drawn and written, not judged."""

@@ -52,7 +52,7 @@ class Curves:
         self.asked.append(values)
         if self.wrong:
             raise WebError("G062", self.wrong)
-        return {"figure": {"data": [values["a"]]}, "errn": {"run 1": {"x": 1.5}}}
+        return {"figure": {"data": [values["a"]]}, "fit_percent": {"run 1": {"x": 98.5}}}
 
 
 def begun(folder: Path, command: str = "fit") -> RunWriter:
@@ -181,7 +181,7 @@ def test_curves_follow_the_newest_values_and_a_study_that_changed_has_none(
         for k, a in enumerate((0.4, 0.7)):
             note(writer, k, 9.0 - k, a)
             state = await viewer.until(lambda s: s.get("figure") == {"data": [a]})  # noqa: B023
-            assert state["errn"] == {"run 1": {"x": 1.5}}
+            assert state["fit_percent"] == {"run 1": {"x": 98.5}}
         assert bench.asked == [{"a": 0.4}, {"a": 0.7}]
         bench.wrong = "crashed"
         note(writer, 2, 1.0, 0.8)

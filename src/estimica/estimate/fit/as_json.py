@@ -54,6 +54,11 @@ def as_object(fit: Fit) -> dict[str, object]:
         "aicc": fit.aicc,
         "bic": fit.bic,
         "remarks": list(fit.remarks),
+        "residuals": {
+            "verdict": fit.residual_verdict.text,
+            "coloured": fit.residual_verdict.coloured,
+            "stderr_factors": dict(fit.residual_verdict.factors),
+        },
         "identifiability": identifiability(fit),
         "iterations": [_iteration(fit, i) for i in fit.iterations],
         "evaluations": {

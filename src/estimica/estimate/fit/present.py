@@ -34,6 +34,7 @@ from estimica.study.record.axis import input_along
 
 __all__ = ["answer", "as_object", "estimates", "page", "picture", "quality", "tables"]
 
+CORRECTED = "corrected"  # the column of standard errors for coloured residuals
 MOST_FAILURES = 10
 MOST_TOLD = 8  # unknowns and outputs that are told in words
 
@@ -56,9 +57,8 @@ def _sections(
     fit: Fit, against: str | None, by: str | None, more: list[Section]
 ) -> Iterator[Section]:
     yield Section("Outcome", outcome_in_words(fit))
-    yield Section(
-        "Estimates", _estimates_in_words(fit), (replace(estimates(fit), title="", note=""),)
-    )
+    table = replace(estimates(fit), title="", note="\n".join(_verdict_lines(fit)))
+    yield Section("Estimates", _estimates_in_words(fit), (table,))
     notes = [f"Case '{r.case.name}': {n}." for r in fit.setup.first_records for n in r.notes]
     if notes:
         yield Section("Cells that do not count", "\n\n".join(notes))
@@ -398,22 +398,45 @@ def estimates(fit: Fit) -> Table:
     """Every unknown with its standard error and interval, rounded as its error allows."""
     hidden = hidden_starts(fit)
     shown = [k for k in range(len(fit.unknowns)) if k not in hidden]
+    columns: tuple[str, ...] = COLUMNS
     rows = [_row(fit, k) for k in shown]
     rows += [noise_row(level) for level in noise_levels(fit)]
+    if fit.residual_verdict.corrects:
+        columns = (*columns[:3], CORRECTED, *columns[3:])
+        corrected = [_corrected(fit, k) for k in shown]
+        corrected += [None] * (len(rows) - len(corrected))
+        rows = [(*row[:3], c, *row[3:]) for row, c in zip(rows, corrected, strict=True)]
     size = f"{fit.n_samples} samples, {fit.n_free} unknown{'' if fit.n_free == 1 else 's'}"
     title = f"{fit.study.name}: {fit.criterion} cost {fit.cost:.7g}, {size}"
-    note = "; ".join((status_line(fit.outcome.status, fit.outcome.message), *fit.remarks))
-    note += f"; {hidden_note(hidden)}" if hidden else ""
-    return without_empty(Table(COLUMNS, tuple(rows), title, note), "unit", "remark")
+    told = [status_line(fit.outcome.status, fit.outcome.message)]
+    told += [*fit.study.notes, *fit.study.partition.notes]
+    told += [hidden_note(hidden)] if hidden else []
+    note = "\n".join(["; ".join(told), *_verdict_lines(fit)])
+    return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
+
+
+def _verdict_lines(fit: Fit) -> Iterator[str]:
+    """What residuals say of the standard errors, to stand below them."""
+    said = fit.residual_verdict
+    if said.text:
+        more = f"; {CORRECTED}: standard errors for residuals with that colour"
+        yield said.text + (more if said.corrects else "")
+
+
+def _corrected(fit: Fit, k: int) -> float | None:
+    """The standard error for residuals as coloured as they are."""
+    plain = float(fit.accuracy.stderr[k])
+    error = plain * fit.residual_verdict.factors.get(fit.unknowns.items[k].label, math.nan)
+    return rounded(float(f"{error:.3g}"), error) if math.isfinite(error) else None
 
 
 def quality(fit: Fit) -> Table:
     """A row for each output of each case."""
-    columns = ("case", "role", "output", "samples", "RMSE", "fit %", "error %", "noise", "remark")
+    columns = ("case", "role", "output", "samples", "fit %", "RMSE", "noise", "remark")
     rows: list[tuple[object, ...]] = []
     for case in fit.cases:
         if case.failure:
-            rows.append((case.name, case.role, *[None] * 6, case.failure))
+            rows.append((case.name, case.role, *[None] * 5, case.failure))
         for o in case.outputs:
             noise = fit.noise.get(o.name)
             sigma = None if noise is None else short(math.sqrt(noise.variance))
@@ -426,11 +449,10 @@ def quality(fit: Fit) -> Table:
                 remark = "; ".join(filter(None, [remark, f"fitted as {o.transform}"]))
             if o.prefilter and not o.transform:
                 remark = "; ".join(filter(None, [remark, "behind its prefilter"]))
-            measures = (short(o.rmse), percent(o.fit_percent), percent(o.errn_percent))
+            measures = (percent(o.fit_percent), short(o.rmse))
             rows.append((case.name, case.role, o.name, len(o.time), *measures, sigma, remark))
-    note = (
-        "fit %: 100 is perfect, 0 no better than the mean; error %: residuals relative to the "
-        "measured signal" + ("; noise: estimated standard deviation" if fit.noise else "")
+    note = "fit %: 100 is perfect, 0 no better than the mean" + (
+        "; noise: estimated standard deviation" if fit.noise else ""
     )
     table = Table(columns, tuple(rows), "How well the outputs are met", note)
     return without_empty(table, "noise", "remark")

@@ -21,6 +21,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
 from estimica.estimate.criteria.scoring import Noise, Scales
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison, make_read_only
+from estimica.estimate.fit.verdict import ResidualVerdict
 from estimica.estimate.identify.accuracy import Accuracy, Practical, Significance, practical
 from estimica.estimate.identify.invariants import Group
 from estimica.estimate.identify.twins import Twin, is_moved, twin_advice
@@ -201,8 +202,15 @@ class Fit(Result):
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What to know of it: what of its source it leaves out, whether residuals are coloured."""
-        gaps = self.study.partition.notes
-        return (*self.study.notes, *gaps, *view.added_remarks("fit", self))
+        said = self.residual_verdict
+        coloured = [said.text] if said.too_small else []
+        return (*self.study.notes, *self.study.partition.notes, *coloured)
+
+    @cached_property
+    def residual_verdict(self) -> ResidualVerdict:
+        """Whether residuals are white, and by how much standard errors are too small if not."""
+        judged: ResidualVerdict = view.verdict("fit", self)
+        return judged
 
     def quality(self) -> view.Table:
         """How well each output of each case is met."""

@@ -25,7 +25,8 @@ class ResidualAnalysis(Result):
     fit: Fit
     level: float  # chance of any complaint about white Gaussian residuals
     outputs: tuple[OutputResiduals, ...]
-    inflation: Mapping[str, float]  # what coloured residuals do to the standard error of each tuner
+    #: of each unknown: its standard error for coloured residuals over the plain one
+    stderr_factors: Mapping[str, float]
     run: str = ""  # its number in the run store
 
     def __getitem__(self, name: str) -> OutputResiduals:
@@ -50,6 +51,12 @@ class ResidualAnalysis(Result):
     def coloured(self) -> bool:
         """Whether residuals of a calibrating output remember."""
         return any(one.coloured for one in self.outputs if one.series.role == "calibrate")
+
+    @property
+    def inflation(self) -> dict[str, float]:
+        """What coloured residuals do to the standard errors of the tuners, or of all unknowns."""
+        tuners = {u.label for u in self.fit.unknowns.items if u.kind == "tuner"}
+        return {n: f for n, f in self.stderr_factors.items() if n in tuners or not tuners}
 
     @cached_property
     def verdict(self) -> str:

@@ -159,7 +159,7 @@ class LiveRun:
         self._benches = benches
         self._known: dict[str, Any] = {}
         self._news = asyncio.Event()
-        self._figure: dict[str, Any] = {}  # figure and errn
+        self._figure: dict[str, Any] = {}  # figure and fit %
         self._drawn: tuple[float, dict[str, float]] = (0.0, {})  # not before, and at which values
         self._drawing: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -275,7 +275,7 @@ class LiveRun:
         self._drawn = now + pause, values
         picture = answer["figure"]
         if picture is not None and len(json.dumps(picture)) <= LARGEST:
-            self._figure = {"figure": picture, "errn": answer.get("errn", {})}
+            self._figure = {"figure": picture, "fit_percent": answer.get("fit_percent", {})}
 
 
 _NOTHING = object()

@@ -25,8 +25,8 @@ async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """Sliders on the left, curves on the right."""
     ui.label("Fit by hand").classes("est-title")
     ui.label(
-        "Move the tuners and watch the model against the data. errn is the size of the error "
-        "relative to the measured signal: 0 % is perfect, 100 % is as bad as no model at all."
+        "Move the tuners and watch the model against the data. A fit of 100 % is perfect, one of "
+        "0 % no better than a constant."
     ).classes("est-lead")
     if await trust_card(workbench, desk):
         return
@@ -144,9 +144,9 @@ class ManualTuning:
             self._say([(f"The model cannot be simulated there: {answer['failure']}", "est-bad")])
         else:
             lines = [(f"cost {answer['cost']:.6g}", "est-h2")]
-            for case, outputs in answer["errn"].items():
-                errors = ", ".join(f"{o} {v:.3g} %" for o, v in outputs.items() if v is not None)
-                lines.append((f"{case}: errn {errors}", "est-soft"))
+            for case, outputs in answer["fit_percent"].items():
+                met = ", ".join(f"{o} {v:.4g} %" for o, v in outputs.items() if v is not None)
+                lines.append((f"{case}: fit {met}", "est-soft"))
             self._say(lines)
         if answer.get("figure"):
             self.figure.show(answer["figure"])

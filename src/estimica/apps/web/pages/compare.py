@@ -182,9 +182,9 @@ def _quality(run: StoredRun) -> str:
     lines = []
     for case, entry in objects(run.result.get("quality")).items():
         errors = [
-            f"{n} {v['errn_percent']:.3g} %"
+            f"{n} {v['fit_percent']:.4g} %"
             for n, v in entry.items()
-            if isinstance(v, dict) and isinstance(v.get("errn_percent"), (int, float))
+            if isinstance(v, dict) and isinstance(v.get("fit_percent"), (int, float))
         ]
         lines.append(f"{case}: {', '.join(errors)}")
     return "; ".join(lines)
@@ -194,5 +194,5 @@ FACTS = (
     ("state", lambda r: str(r.status)),
     ("outcome", outcome),
     ("criterion", lambda r: str(r.settings.get("criterion") or "")),
-    ("errn", _quality),
+    ("fit", _quality),
 )

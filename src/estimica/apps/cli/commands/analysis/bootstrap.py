@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from estimica.apps.cli.console import say
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
@@ -58,8 +59,12 @@ def bootstrap(
         table = bootstrap_table(session.own_table(checked), given)
         with session.run(checked, asdict(table), given) as run, run.progress() as line:
             settings = bootstrap_table(run.settings)
+            begin = run.checkpointed_fit(checked, workers)
+            said = begin.residual_verdict
+            if said.too_small and settings.kind != "block":
+                say(f"{said.text.partition(':')[0]}: `--kind block` keeps their colour")
             result = repeat(
-                run.checkpointed_fit(checked, workers),
+                begin,
                 settings.replicates,
                 kind=settings.kind,
                 seed=settings.seed,
