@@ -72,6 +72,7 @@ HOMES = {
 }
 
 EXPORTED = {
+    "load_result",
     "BackCalculation",
     "Change",
     "formula_model",

@@ -44,8 +44,8 @@ def test_study_becomes_one_document_with_the_newest_run_of_each_command(lag: Pat
     found = json.loads(done.stdout)
     assert found["runs"] == [newest["fit"], newest["identifiability"]]
     text = out.read_text(encoding="utf-8")
-    assert text.index('<h2 class="chapter" id="s1">Fit: lag</h2>') < text.index(
-        ">Identifiability: lag</h2>"
+    assert text.index('<h2 class="chapter" id="s1">Fit: lag – fit 2</h2>') < text.index(
+        ">Identifiability: lag – identifiability 1</h2>"
     )
     assert text.count("# Gain and time constant.") == 1
 
