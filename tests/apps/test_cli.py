@@ -123,6 +123,48 @@ def test_inspect_json_has_every_table(model: str) -> None:
     assert found["states"]["y"]["max"] is None
 
 
+def test_inspect_of_transfer_functions_shows_parameters_and_poles() -> None:
+    shown = estimica("inspect", "K*exp(-T*s)/((1 + tau*s)*(1 + tau*s))", "--set", "K=2").stdout
+    assert "K = 2" in shown
+    assert "give them with --set to see its poles" in shown
+    double = estimica("inspect", "K/((1 + tau*s)*(1 + tau*s))", "--set", "K=2", "--set", "tau=4")
+    assert "poles in s: -0.25, -0.25 (stable)" in double.stdout
+    assert "poles in s: -0.1 ± 0.994987j (stable)" in estimica("inspect", "1/(s^2+0.2*s+1)").stdout
+    found = json_of(
+        estimica(
+            *("inspect", "b/(z - a)", "--sample-time", "0.1", "--set", "a=1.2"),
+            "--set",
+            "b=1",
+            "--json",
+        )
+    )
+    assert list(found["parameters"]) == ["b", "a"]
+    assert found["notes"] == ["poles in z: 1.2 (not stable)"]
+    without = estimica("inspect", "b/(z - a)")
+    assert without.exit_code == 2
+    assert "sample_time=0.1" in without.output
+
+
+def test_inspect_and_check_say_which_library_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODELICAPATH", "")
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path)
+    model = tmp_path / "Lag.mo"
+    model.write_text("model Lag\n  extends Modelica.Blocks.Continuous.FirstOrder(T = 2);\nend Lag;")
+    small = "Modelica, the small library that comes with Estimica"
+    assert f"library {small}" in estimica("inspect", str(model)).stdout
+    assert json_of(estimica("inspect", str(model), "--json"))["libraries"] == [small]
+    (tmp_path / "run.csv").write_text("time,u,y\n0,1,0\n1,1,0.4\n2,1,0.6\n3,1,0.8\n")
+    (tmp_path / "study.toml").write_text(
+        '[model]\nsource = "Lag.mo"\n[tune]\nT = 1.0\n[[case]]\nname = "a"\ndata = "run.csv"\n'
+        'inputs = { u = "u" }\noutputs = { y = "y" }\n'
+    )
+    study = str(tmp_path / "study.toml")
+    assert f"library: {small}" in estimica("check", study).stdout
+    assert json_of(estimica("check", study, "--json"))["libraries"] == [small]
+
+
 def test_simulate_json_gives_time_and_values(model: str) -> None:
     found = json_of(estimica("simulate", model, "--stop", "1", "--points", "11", "--json"))
     time_, y = np.array(found["time"]), np.array(found["values"]["y"])

@@ -208,7 +208,7 @@ end M;
             "model M\n  Real x;\nequation\n  der(x) = -y;\nend M;",
             "text:4:13: nothing is called 'y'",
         ),
-        ("model M\n  Foo f;\nend M;", "text:2:3: there is no class 'Foo'"),
+        ("model M\n  Foo f;\nend M;", "text:2:3: class 'Foo' not found; looked in the text"),
         (
             "model M\n  Real x;\nequation\n  der(x) = g(x);\nend M;",
             "text:4:12: nothing is called 'g'",
@@ -227,7 +227,7 @@ end M;
         ),
         (
             "model M\n  Modelica.Nope x;\nend M;",
-            "text:2:3: there is no class 'Modelica.Nope': it is of a library that was not found .* set MODELICAPATH",
+            "text:2:3: class 'Modelica.Nope' not found: the small library .* on MODELICAPATH",
         ),
     ],
 )

@@ -109,7 +109,7 @@ def test_a_name_is_followed_into_the_package_that_is_extended(name, read):
 
 
 def test_a_name_that_is_nowhere_is_told_with_its_place(big, read):
-    with pytest.raises(SourceError, match=r"Wrong\.mo:3:3: there is no class 'Nowhere'"):
+    with pytest.raises(SourceError, match=r"Wrong\.mo:3:3: class 'Nowhere' not found"):
         load_flat("Big.Plants.Wrong", cache=False)
     assert len(read) < 12
 

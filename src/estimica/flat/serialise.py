@@ -48,6 +48,7 @@ def to_json(system: FlatSystem) -> str:
         "source": system.source,
         "of_function": system.of_function,
         "modification": system.modification,
+        "libraries": list(system.libraries),
     }
     content["nodes"] = writer.nodes.rows
     content["origins"] = writer.origins
@@ -73,6 +74,7 @@ def from_json(text: str) -> FlatSystem:
         source=content["source"],
         of_function=content.get("of_function", False),
         modification=content.get("modification", ""),
+        libraries=tuple(content.get("libraries", ())),
     )
 
 

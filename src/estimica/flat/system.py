@@ -212,6 +212,7 @@ class FlatSystem:
     source: str = ""  # the file or text the class was read from, for messages
     of_function: bool = False  # a function, with a model written around its call
     modification: str = ""  # with which the class was asked for, in parentheses
+    libraries: tuple[str, ...] = ()  # those that were read for it: name, version and place
     by_name: dict[str, Variable] = field(init=False, repr=False, compare=False)
     #: a name for this content in caches, "" where it has none; a changed copy never has it
     key: str = field(init=False, repr=False, compare=False, default="")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.suggest import did_you_mean
@@ -21,7 +20,6 @@ from estimica.source.flatten.system import flattened
 from estimica.source.instance.classes import Class
 from estimica.source.instance.modifiers import merged, written
 from estimica.source.instance.world import World
-from estimica.source.libraries.search import library_folders
 from estimica.source.request import Request
 from estimica.source.syntax.contents import experiment_of
 from estimica.source.syntax.file import parse_modification
@@ -54,7 +52,7 @@ def _flattened(
     plain: FlatSystem | None,
     inputs: Sequence[str],
 ) -> FlatSystem:
-    world = World(request.table(), partial(_hint, dict(request.unread)))
+    world = World(request.table(), request.missing())
     cls = _class_of(world, request)
     name = cls.name
     is_function = cls.is_a("function", "operator function")
@@ -72,6 +70,7 @@ def _flattened(
         experiment=experiment_of(definition),
         source=request.label or "text",
         modification=request.modification,
+        libraries=tuple(lib.label for lib in request.libraries_of(world.table.top_names())),
     )
     return of_function(system, inputs) if is_function else system
 
@@ -88,6 +87,9 @@ def _class_of(world: World, request: Request) -> Class:
     for k, part in enumerate(names):
         inner = found.find(part)
         if not isinstance(inner, Class):
+            if world.missing.within(found.definition.source.label):
+                said = found.why_without(part)
+                raise SourceError("S002", f"class '{request.class_name}' not found{said}")
             known = [".".join([*names[:k], n]) for n in found.member_names()]
             where = request.label or "the text"
             raise SourceError(
@@ -102,19 +104,6 @@ def _class_of(world: World, request: Request) -> Class:
             f"'{request.class_name}' is a {found.definition.word}; name a model, block or function",
         )
     return found
-
-
-def _hint(unread: Mapping[str, str], name: str) -> str:
-    """What to say where an unknown name may be of a library, or of a file that is broken."""
-    if name in unread:
-        return f": the file of that name beside it cannot be read: {unread[name]}"
-    if name not in ("Modelica", "ModelicaServices", "Complex"):
-        return ""
-    folders = ", ".join(str(f) for f in library_folders()) or "none"
-    return (
-        f": it is of a library that was not found (library folders: {folders}); "
-        "set MODELICAPATH to the folder that holds it"
-    )
 
 
 def of_function(system: FlatSystem, inputs: Sequence[str] = ()) -> FlatSystem:

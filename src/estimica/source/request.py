@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +12,8 @@ from pathlib import Path
 from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean, did_you_mean_file
 from estimica.source.libraries.files import read_text
+from estimica.source.libraries.missing import Missing
+from estimica.source.libraries.neighbours import neighbours_of
 from estimica.source.libraries.search import (
     Library,
     enclosing_package,
@@ -27,7 +29,6 @@ from estimica.source.syntax.file import parse_file
 _FILES = (".mo", ".bmo")
 _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _MODIFIED = re.compile(r"\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*(\(.*\))\s*\Z", re.DOTALL)
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _HEAD_OF_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\.")
 #: the words that begin a class
 CLASS_WORDS = frozenset(
@@ -61,6 +62,7 @@ class Request:
     label: str  # the file's name, or "" for a text
     packages: tuple[Library, ...]  # those that are known by their place: the user's own
     extra: tuple[Path, ...]  # more places of libraries
+    beside: Path | None = None  # the folder whose files belong to the model, too
     #: files beside the model that cannot be read, by the class they may hold: what is wrong
     unread: tuple[tuple[str, str], ...] = ()
     modification: str = ""  # of the class, in parentheses; its names are those of the top level
@@ -85,13 +87,28 @@ class Request:
         own = self._own_names()
         return [x for x in needed_libraries(names, self.extra) if x.name not in own]
 
+    def libraries_of(self, names: Iterable[str]) -> list[Library]:
+        """The libraries that these top-level classes are, those of the user's own aside."""
+        own = {c.name for t in self.texts for c in t.classes} | {p.name for p in self.packages}
+        if not self.texts and not self.beside:
+            own.discard(self.class_name.partition(".")[0])  # a class of a library, by its name
+        found = [find_library(n, self.extra) for n in sorted(set(names) - own)]
+        return [x for x in found if x is not None]
+
     def state(self) -> list[str]:
         """Changes whenever a text or a file does that the class may depend on."""
         return [
             *(text.source.text for text in self.texts),
             *(package.state() for package in self.packages),
             *(library.state() for library in self.libraries()),
+            # of a package that does not say what it uses
+            str(self.folder_of("Modelica")),
         ]
+
+    def missing(self) -> Missing:
+        """What to say of a class that is not found."""
+        roots = [p.root for p in self.packages]
+        return Missing(self.label, self.beside, roots, self.extra, dict(self.unread))
 
     def table(self) -> ClassTable:
         """The classes by name."""
@@ -178,44 +195,17 @@ def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Reque
     file = parsed(path) if path.is_file() else parse_file(tree.Source(read_text(path), str(path)))
     if package is None or not file.within:
         own = _of_text(file, str(path), class_name, extra)
-        near, unread = _beside(path, file, extra)
+        near = neighbours_of(path, file, extra, parsed)
         # its own classes come last: they hide others of the same name
-        return replace(own, texts=(*near, file), unread=tuple(unread.items()))
+        return replace(
+            own,
+            texts=(*near.texts, file),
+            packages=near.packages,
+            beside=path.parent,
+            unread=near.unread,
+        )
     name = f"{'.'.join(file.within)}.{_chosen(file, class_name, str(path))}"
     return Request(name, (), str(path), (_library(package),), tuple(extra))
-
-
-def _beside(
-    path: Path, file: tree.File, extra: Sequence[Path]
-) -> tuple[list[tree.File], dict[str, str]]:
-    """The files in the same folder that a file may need, and those they may need.
-
-    A file is taken for a class of its own name that neither the files read so far nor a library
-    declares: a fitted model extends the one that lies beside it. One that cannot be read does no
-    harm where its name only happens to be that of a parameter; what is wrong with it comes second.
-    """
-    unread: dict[str, str] = {}
-    if not path.is_file():
-        return [], unread
-    near = {p.stem: p for p in path.parent.glob("*.mo") if p.is_file() and p.name != path.name}
-    found: list[tree.File] = []
-    pending = [file]
-    while pending and near:
-        text = pending.pop()
-        for name in sorted(near.keys() & set(_WORD.findall(text.source.text))):
-            candidate = near.pop(name)
-            declared = {c.name for f in (file, *found) for c in f.classes}
-            if name in declared or find_library(name, extra) is not None:
-                continue
-            try:
-                neighbour = parsed(candidate)
-            except SourceError as error:
-                unread[name] = str(error)
-                continue
-            if not neighbour.within and any(c.name == name for c in neighbour.classes):
-                found.append(neighbour)
-                pending.append(neighbour)
-    return found, unread
 
 
 def _library(root: Path) -> Library:

@@ -46,4 +46,7 @@ Resume = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Starts = Annotated[int | None, typer.Option(help="Number of starts.")]
 SeedOfStarts = Annotated[int | None, typer.Option(help="Seed of the starts.")]
+SampleTime = Annotated[
+    float | None, typer.Option(help="Of a transfer function in z: seconds between samples.")
+]
 Samples = Annotated[Path | None, typer.Option(help="Write the samples to this CSV file.")]

@@ -88,6 +88,11 @@ class Model(ABC):
         """Whether it is a Modelica function: it has no time, and its studies are of points."""
         return False
 
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The Modelica libraries that were read for it, in words: name, version and place."""
+        return ()
+
     def why_unknown(self, name: str) -> str:
         """Why a variable of its class is not computed, with what to do; "" where it has none."""
         return ""

@@ -104,6 +104,11 @@ class ModelicaModel(LinearisedModel):
         return self.flat.experiment
 
     @property
+    def libraries(self) -> tuple[str, ...]:
+        """The Modelica libraries that were read for it, in words: name, version and place."""
+        return self.flat.libraries
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What was rewritten, reduced or assumed on the way, in words."""
         found = self.flat.notes + self.system.notes + start_notes(self.flat)

@@ -82,6 +82,11 @@ class PointModel(Model):
         return False
 
     @property
+    def libraries(self) -> tuple[str, ...]:
+        """The Modelica libraries that were read for it, in words: name, version and place."""
+        return self.model.libraries
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What was rewritten, reduced or assumed on the way, in words."""
         if not self.model.system.states:

@@ -18,6 +18,7 @@ from estimica.source.flatten.system import flattened
 from estimica.source.instance.classes import Class
 from estimica.source.instance.modifiers import merged
 from estimica.source.instance.world import World
+from estimica.source.libraries.missing import Missing
 from estimica.source.loading import loading
 from estimica.source.lookup.table import ClassTable
 from estimica.source.syntax import tree
@@ -70,7 +71,7 @@ def base_modelica_system(
 
 
 def _flattened(model: BaseModel, fix: Mapping[str, FixedValue]) -> FlatSystem:
-    world = World(ClassTable((model.file,), _nowhere, _unread), _no_hint)
+    world = World(ClassTable((model.file,), _nowhere, _unread), Missing())
     found = world.root.find(model.package) if model.package else world.root
     assert isinstance(found, Class)
     found = found.find(model.definition.name)
@@ -98,10 +99,6 @@ def _nowhere(name: str) -> Path | None:
 
 def _unread(path: Path) -> tree.File:
     raise FileNotFoundError(path)
-
-
-def _no_hint(name: str) -> str:
-    return ""
 
 
 def _refuse_built_in(fix: Mapping[str, FixedValue], system: FlatSystem) -> None:

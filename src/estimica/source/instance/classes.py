@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimica.base.suggest import did_you_mean
+from estimica.base.suggest import did_you_mean, misspelt
 from estimica.flat.system import Kind
 from estimica.source.instance import predefined
 from estimica.source.instance.modifiers import (
@@ -470,10 +470,33 @@ class Class:
                 break
             found = found.find(name)
         if found is None:
-            raise error_at(
-                "S065", self, clause.at, f"nothing is called '{'.'.join(path)}' to be imported"
-            )
+            message = f"'{'.'.join(path)}', which is to be imported, was not found"
+            raise error_at("S065", self, clause.at, f"{message}{self._absent(path)}")
         return found
+
+    def _absent(self, path: tuple[str, ...]) -> str:
+        """Where a class of this full name was looked for, as far as it was found."""
+        where: Component | Class | None = self.world.root.find(path[0])
+        if not isinstance(where, Class):
+            return self.world.missing.anywhere(path[0])
+        for name in path[1:]:
+            inner = where.find(name)
+            if not isinstance(inner, Class):
+                return where.why_without(name)
+            where = inner
+        return ""
+
+    def why_without(self, name: str) -> str:
+        """What to say of a class that this one does not have."""
+        said = self.world.missing.within(self.definition.source.label)
+        if said:
+            return f"{said}{misspelt(name, self._class_names())}"
+        hint = did_you_mean(name, self._class_names())
+        return f": {self.definition.word} {self.name} has no '{name}'{hint}"
+
+    def _class_names(self) -> list[str]:
+        """Those of its members that are classes."""
+        return [n for n in self.member_names() if isinstance(self.find(n), Class)]
 
     def find_type(self, name: tree.TypeName) -> Class:
         """The class that a type's name means here."""
@@ -500,22 +523,19 @@ class Class:
         return found
 
     def _unknown_type(self, name: tree.TypeName, part: str, where: Class) -> Exception:
+        said = f"class '{name.text}' not found"
         if where is not self:
-            message = (
-                f"class {where.name} has no '{part}'{did_you_mean(part, where.member_names())}"
-            )
-            return error_at("S067", self, name.at, f"'{name.text}': {message}")
+            return error_at("S067", self, name.at, f"{said}{where.why_without(part)}")
+        if len(name.parts) > 1:
+            said += f": there is no '{part}'"
         known: dict[str, None] = {}
         scope: Class | None = self
         while scope is not None:
-            known.update(dict.fromkeys(scope.member_names()))
+            known.update(dict.fromkeys(scope._class_names()))
             scope = scope.outer
-        return error_at(
-            "S067",
-            self,
-            name.at,
-            f"there is no class '{name.text}'{did_you_mean(part, known)}{self.world.hint(part)}",
-        )
+        # a name of another kind, or one that only sounds alike, would lead astray
+        hint = misspelt(part, known) + self.world.missing.anywhere(part)
+        return error_at("S067", self, name.at, f"{said}{hint}")
 
 
 def redeclares(element: tree.ClassDefinition | tree.Component) -> bool:

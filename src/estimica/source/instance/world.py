@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from estimica.source.instance import predefined
@@ -30,6 +29,19 @@ class Values(Protocol):
         """The number that a value is now; None where it has none."""
 
 
+class Missing(Protocol):
+    """What to say of classes that are not found."""
+
+    def unread_file(self, name: str) -> str:
+        """What is wrong with the file that may hold `name`."""
+
+    def anywhere(self, name: str) -> str:
+        """Of a top-level class: where it was looked for."""
+
+    def within(self, file: str) -> str:
+        """Of a class that the package of a file does not have."""
+
+
 _ROOT = tree.ClassDefinition(
     "", "package", False, False, tree.NO_PREFIXES, "", 0, predefined.SOURCE
 )
@@ -38,9 +50,9 @@ _ROOT = tree.ClassDefinition(
 class World:
     """Everything that classes and components of one loading share."""
 
-    def __init__(self, table: ClassTable, hint: Callable[[str], str]) -> None:
+    def __init__(self, table: ClassTable, missing: Missing) -> None:
         self.table = table
-        self.hint = hint  # what to say of a name that was not found
+        self.missing = missing
         self.values: Values
         self.notes: list[str] = []
         self.missing_inner: dict[str, Component] = {}

@@ -17,7 +17,13 @@ from estimica.base.errors import SourceError
 from estimica.base.files.read import open_file
 from estimica.base.suggest import did_you_mean
 from estimica.source.libraries.files import library_text
-from estimica.source.libraries.search import Library, find_library, libraries_given, library_folders
+from estimica.source.libraries.search import (
+    SMALL,
+    Library,
+    find_library,
+    libraries_given,
+    library_folders,
+)
 from estimica.source.syntax import tree
 from estimica.source.syntax.contents import class_of, parts_of
 from estimica.source.syntax.file import parse_file
@@ -57,7 +63,7 @@ class ClassEntry:
 def known_libraries(extra: Sequence[Path] = ()) -> list[ClassEntry]:
     """The top-level packages of the library folders; of several versions the newest."""
     names = [lib.name for given in extra for lib in libraries_given(given)]
-    for folder in library_folders():
+    for folder in (*library_folders(), SMALL):
         names += [lib.name for lib in libraries_given(folder)]
     found = [find_library(name, extra) for name in dict.fromkeys(names)]
     entries = [_head_of(lib.main_file, lib.name) for lib in found if lib is not None]

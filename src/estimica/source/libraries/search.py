@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +16,13 @@ from estimica.source.libraries.files import library_text
 from estimica.source.syntax.file import parse_file
 from estimica.source.syntax.tree import Source
 
+#: the small library that comes with Estimica: used where no other of that name is found
+SMALL = Path(__file__).parent / "small"
+#: files of a folder that are searched for a class which none is called like. Chosen: reading them
+#: takes some ten milliseconds, and a folder of more is not where models of one's own lie
+SEARCHED = 200
 _USES = re.compile(r"\buses\s*\(((?:[^()]|\([^()]*\))*)\)")
+_VERSION = re.compile(r"[,(]\s*version\s*=\s*\"([^\"]*)\"")
 _VERSIONED = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z_0-9]*)(?: (?P<version>[0-9][^/]*))?$")
 
 
@@ -31,11 +38,29 @@ class Library:
         """The file that holds the package itself."""
         return self.root / "package.mo" if self.root.is_dir() else self.root
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is the one that comes with Estimica."""
+        return self.root.parent == SMALL
+
     def uses(self) -> set[str]:
         """The libraries that the package says it needs."""
         text = library_text(self.main_file)
         match = _USES.search(text)
         return set(re.findall(r"([A-Za-z_]\w*)\s*\(", match.group(1))) if match else set()
+
+    def needs(self) -> set[str]:
+        """The libraries that it uses, said or not."""
+        services = {"ModelicaServices", "Complex"} if self.name == "Modelica" else set()
+        return self.uses() | services
+
+    @property
+    def label(self) -> str:
+        """Its name, version and place, as a user reads it."""
+        if self.is_small:
+            return f"{self.name}, the small library that comes with Estimica"
+        version = _VERSION.search(library_text(self.main_file))
+        return f"{self.name}{f' {version[1]}' if version else ''} in '{self.root}'"
 
     def files(self) -> list[Path]:
         """All its Modelica files, in a fixed order."""
@@ -82,7 +107,10 @@ def library_folders() -> list[Path]:
 
 
 def find_library(name: str, extra: Sequence[Path] = ()) -> Library | None:
-    """The library called `name`: among `extra` first, then in the library folders."""
+    """The library called `name`: among `extra` first, then in the library folders.
+
+    A small one comes with Estimica, for where none is found.
+    """
     for given in extra:
         for candidate in libraries_given(given):
             if candidate.name == name:
@@ -91,7 +119,11 @@ def find_library(name: str, extra: Sequence[Path] = ()) -> Library | None:
         versions = [c for c in _libraries_in(folder) if c[0].name == name]
         if versions:
             return max(versions, key=lambda c: c[1])[0]
-    return None
+    for given in extra:  # a file may be called otherwise than the class
+        for file in _loose_files(given):
+            if name in _classes_of(file, *_state(file)):
+                return Library(name, file)
+    return Library(name, SMALL / name) if os.path.isfile(SMALL / name / "package.mo") else None
 
 
 def needed_libraries(names: Iterable[str], extra: Sequence[Path] = ()) -> list[Library]:
@@ -106,10 +138,7 @@ def needed_libraries(names: Iterable[str], extra: Sequence[Path] = ()) -> list[L
         if library is None:
             continue
         libraries[name] = library
-        needs = library.uses()
-        if name == "Modelica":
-            needs |= {"ModelicaServices", "Complex"}
-        pending.extend(sorted(needs - libraries.keys()))
+        pending.extend(sorted(library.needs() - libraries.keys()))
     return [libraries[n] for n in sorted(libraries)]
 
 
@@ -137,6 +166,39 @@ def libraries_given(path: Path) -> list[Library]:
     if os.path.isfile(path) or os.path.isfile(path / "package.mo"):
         return [Library(package_name(path), path)]
     return [c[0] for c in _libraries_in(path)] if os.path.isdir(path) else []
+
+
+def _loose_files(given: Path) -> list[Path]:
+    """The files that a path means where it is no package."""
+    if os.path.isfile(given):
+        return [given]
+    if not os.path.isdir(given) or os.path.isfile(given / "package.mo"):
+        return []
+    return [p for p in sorted(given.glob("*.mo")) if p.is_file()][:SEARCHED]
+
+
+def _state(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=1000)
+def _classes_of(path: Path, size: int, changed: int) -> frozenset[str]:
+    """The classes at the top of a file; one that cannot be read has none."""
+    try:
+        file = parse_file(Source(library_text(path), str(path)))
+    except SourceError:
+        return frozenset()
+    return frozenset() if file.within else frozenset(c.name for c in file.classes)
+
+
+def newest_in(folder: Path) -> list[Library]:
+    """The libraries that lie in a folder; of several versions the newest."""
+    newest: dict[str, tuple[Library, tuple[int, ...]]] = {}
+    for library, version in _libraries_in(folder):
+        if library.name not in newest or newest[library.name][1] < version:
+            newest[library.name] = (library, version)
+    return [library for library, _ in newest.values()]
 
 
 def _libraries_in(folder: Path) -> list[tuple[Library, tuple[int, ...]]]:

@@ -115,9 +115,15 @@ class References(Symbols):
                 scope,
                 reference.at,
                 f"nothing is called '{reference.text}'{did_you_mean(first, known)}"
-                f"{self.world.hint(first)}",
+                f"{self._looked_for(reference)}",
             )
         return found
+
+    def _looked_for(self, reference: tree.Reference) -> str:
+        """Where a name was looked for that may be of a package."""
+        missing, first = self.world.missing, reference.parts[0].name
+        dotted = len(reference.parts) > 1 and not reference.parts[0].subscripts
+        return missing.anywhere(first) if dotted else missing.unread_file(first)
 
     def _of_class(
         self, cls: Class, reference: tree.Reference, k: int, scope: Class, frame: Frame
@@ -142,8 +148,11 @@ class References(Symbols):
                 "S031",
                 scope,
                 reference.at,
-                f"nothing is called '{reference.text}': class {cls.name} has no '{name}'"
-                f"{did_you_mean(name, cls.member_names())}",
+                f"nothing is called '{reference.text}'"
+                + (
+                    self.world.missing.within(cls.definition.source.label)
+                    or f": class {cls.name} has no '{name}'{did_you_mean(name, cls.member_names())}"
+                ),
             )
         if isinstance(found, Class):
             return self._of_class(found, reference, k + 1, scope, frame)

@@ -13,7 +13,7 @@ import typer
 from estimica.apps.cli import arguments
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
-from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Samples, Source
+from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Samples, SampleTime, Source
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.view import Curves, Page, Section, Table, text, write
@@ -60,9 +60,7 @@ def simulate(
     step: Annotated[
         float | None, typer.Option(help="Length of the steps of implicit-euler.")
     ] = None,
-    sample_time: Annotated[
-        float | None, typer.Option(help="Of a transfer function in z: seconds between samples.")
-    ] = None,
+    sample_time: SampleTime = None,
     library: Libraries = None,
     plot: Annotated[Path | None, typer.Option(help="Write the curves to this HTML page.")] = None,
     csv: Samples = None,

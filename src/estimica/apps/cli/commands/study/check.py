@@ -27,14 +27,18 @@ def check(study: StudyPath, as_json: AsJson = False) -> None:
         if asked is not None:
             known = {p.text for p in problems}
             problems += [p for p in check_design(asked) if p.text not in known]
+    libraries = asked.model.libraries if asked is not None else ()
     errors = [p for p in problems if not p.warning]
     outcome = _outcome(len(errors), sum(p.severity == "warning" for p in problems))
     if as_json:
         status = "wrong input" if errors else "done"
         ending = {"status": status, "message": outcome}
-        print_json({"command": "check", "outcome": ending, "problems": list(map(_plain, problems))})
+        answer = {"command": "check", "outcome": ending, "problems": list(map(_plain, problems))}
+        print_json({**answer, "libraries": list(libraries)})
     else:
         show_problems(problems)
+        for library in libraries:
+            stdout().print(f"library: {escape(library)}", highlight=False, soft_wrap=True)
         stdout().print(f"{escape(str(study))}: {outcome}", highlight=False, soft_wrap=True)
     if errors:
         raise typer.Exit(WRONG_INPUT)

@@ -11,9 +11,9 @@ import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from estimica.apps.cli.arguments import Value, load, values
+from estimica.apps.cli.arguments import Value, load, load_transfer_function, values
 from estimica.apps.cli.console import print_json, reported, stdout
-from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
+from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, SampleTime, Source
 from estimica.base.errors import StructureError
 from estimica.base.quantities import COLUMNS
 from estimica.report.text import printed
@@ -21,11 +21,14 @@ from estimica.report.text import printed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from estimica.simulate.fmu.model import FmuModel
-    from estimica.simulate.modelica.model import ModelicaModel
+    from estimica.compiled.model.interface import Model
+    from estimica.simulate.linear.model import LinearModel
 
 TABLES = ("parameters", "inputs", "outputs", "states", "variables")
 FOLDED = 6  # an array with more elements than this takes one line; chosen: a 2×3 matrix is shown
+#: imaginary parts, relative to the pole, that are rounding: m-fold roots are exact to the
+#: m-th root of 1e-16, triple ones to 5e-6
+ROUNDING = 1e-5
 
 Row = tuple[str, dict[str, object]]
 
@@ -35,6 +38,7 @@ def inspect(
     class_: ClassName = None,
     fix: Fix = None,
     library: Libraries = None,
+    sample_time: SampleTime = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Show every element of long arrays.")
     ] = False,
@@ -42,7 +46,8 @@ def inspect(
 ) -> None:
     """Show the parameters and variables of a model."""
     with reported("inspect", as_json):
-        model = _loaded(source, class_, values("--set", fix or []), library or [])
+        given = values("--set", fix or [])
+        model = _loaded(source, class_, given, library or [], sample_time)
         if as_json:
             print_json(_as_json(model))
         else:
@@ -50,24 +55,33 @@ def inspect(
 
 
 def _loaded(
-    source: str, class_: str | None, given: dict[str, Value], libraries: list[Path]
-) -> ModelicaModel:
+    source: str,
+    class_: str | None,
+    given: dict[str, Value],
+    libraries: list[Path],
+    sample_time: float | None,
+) -> Model:
     """The model; an open component with inputs that will do."""
+    from estimica.simulate.load import ModelSource, load_source
     from estimica.simulate.modelica.component import load_component
 
+    if ModelSource(source).kind == "transfer function":
+        numbers = load_transfer_function(source, given, sample_time)[1]
+        return load_source(ModelSource(source, fix=numbers, sample_time=sample_time))
     try:
         return load(source, class_, given, libraries)[0]
     except StructureError:
         return load_component(source, class_, fix=given, libraries=libraries)
 
 
-def _as_json(model: ModelicaModel) -> dict[str, object]:
+def _as_json(model: Model) -> dict[str, object]:
     plain: dict[str, object] = {
         "command": "inspect",
         "outcome": {"status": "done", "message": ""},
         "model": model.name,
         "description": model.description,
-        "notes": list(model.notes),
+        "notes": _notes(model),
+        "libraries": list(model.libraries),
         "component": _component_json(model),
     }
     for table in TABLES:
@@ -75,7 +89,7 @@ def _as_json(model: ModelicaModel) -> dict[str, object]:
     return plain
 
 
-def _tree(model: ModelicaModel, everything: bool) -> Tree:
+def _tree(model: Model, everything: bool) -> Tree:
     about = f"  [dim]{escape(model.description)}[/dim]" if model.description else ""
     tree = Tree(f"[bold]{escape(model.name)}[/bold]{about}")
     shown: set[str] = set()
@@ -88,15 +102,45 @@ def _tree(model: ModelicaModel, everything: bool) -> Tree:
             branch = tree.add(f"[bold]{title}[/bold] [dim]({len(rows)})[/dim]")
             _grow(branch, rows if everything else list(_folded(rows)))
     _show_component(tree, model)
-    for note in model.notes:
+    for library in model.libraries:
+        tree.add(f"[bold]library[/bold] {escape(library)}")
+    for note in _notes(model):
         tree.add(f"[yellow]note[/yellow] {escape(note)}")
     return tree
 
 
-def _component_json(model: ModelicaModel | FmuModel) -> dict[str, object]:
-    from estimica.simulate.fmu.model import FmuModel
+def _notes(model: Model) -> list[str]:
+    """What was rewritten or assumed on the way; the poles of a transfer function."""
+    from estimica.simulate.linear.model import LinearModel
 
-    if isinstance(model, FmuModel):
+    if isinstance(model, LinearModel):
+        return _poles(model)
+    return list(getattr(model, "notes", ()))
+
+
+def _poles(model: LinearModel) -> list[str]:
+    """Where the poles of a transfer function are, and whether it is stable; none without values."""
+    if any(v is None for v in model.parameters["value"]):
+        return ["its parameters have no values; give them with --set to see its poles"]
+    poles = model.poles()
+    if not len(poles):
+        return []
+    discrete = model.sample_time is not None
+    stable = bool((abs(poles) < 1).all() if discrete else (poles.real < 0).all())
+    listed = ", ".join(_pole(p) for p in poles if p.imag >= 0 or abs(p.imag) <= ROUNDING * abs(p))
+    return [f"poles in {'z' if discrete else 's'}: {listed} ({'' if stable else 'not '}stable)"]
+
+
+def _pole(p: complex) -> str:
+    """A real pole, or a pair."""
+    real = abs(p.imag) <= ROUNDING * abs(p)
+    return printed(p.real) if real else f"{printed(p.real)} ± {printed(p.imag)}j"
+
+
+def _component_json(model: Model) -> dict[str, object]:
+    from estimica.simulate.modelica.model import ModelicaModel
+
+    if not isinstance(model, ModelicaModel):
         return {}
     choice = model.choose_inputs()
     return {
@@ -107,11 +151,11 @@ def _component_json(model: ModelicaModel | FmuModel) -> dict[str, object]:
     }
 
 
-def _show_component(tree: Tree, model: ModelicaModel | FmuModel) -> None:
+def _show_component(tree: Tree, model: Model) -> None:
     """What the class needs when it is taken alone, its connectors open."""
-    from estimica.simulate.fmu.model import FmuModel
+    from estimica.simulate.modelica.model import ModelicaModel
 
-    if isinstance(model, FmuModel):
+    if not isinstance(model, ModelicaModel):
         return
     choice = model.choose_inputs()
     if not choice.proposals:

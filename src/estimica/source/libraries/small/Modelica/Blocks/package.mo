@@ -1,0 +1,3 @@
+within Modelica;
+package Blocks "Blocks with inputs and outputs"
+end Blocks;

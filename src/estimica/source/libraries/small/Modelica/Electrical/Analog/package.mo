@@ -1,0 +1,3 @@
+within Modelica.Electrical;
+package Analog "Circuits"
+end Analog;

@@ -1,0 +1,3 @@
+within Modelica;
+package Electrical
+end Electrical;

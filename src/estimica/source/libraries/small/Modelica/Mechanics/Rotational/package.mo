@@ -1,0 +1,3 @@
+within Modelica.Mechanics;
+package Rotational "Movement about an axis"
+end Rotational;

@@ -1,0 +1,3 @@
+within Modelica.Mechanics;
+package Translational "Movement along a line"
+end Translational;

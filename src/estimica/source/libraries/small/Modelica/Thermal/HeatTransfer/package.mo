@@ -1,0 +1,3 @@
+within Modelica.Thermal;
+package HeatTransfer "Heat in solids"
+end HeatTransfer;
