@@ -303,7 +303,7 @@ MISTAKES = {
     ),
     "an unknown type": (
         "    Rael 'x';",
-        "S067: text:5:5: there is no class 'Rael'; did you mean 'Real'?",
+        "S067: text:5:5: class 'Rael' not found; did you mean 'Real'?",
     ),
     "a name twice": (
         "    Real 'x';\n    Real 'x';",

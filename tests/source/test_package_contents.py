@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_library_is_opened_level_by_level(folder: Path) -> None:
-    assert [e.name for e in known_libraries()] == ["Plant"]
+    assert [e.name for e in known_libraries()] == ["Modelica", "Plant"]
     root = library_of("Plant.Tanks").root
     assert root == folder
     (top,) = classes_within(root, "")

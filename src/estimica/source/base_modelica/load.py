@@ -71,7 +71,7 @@ def base_modelica_system(
 
 
 def _flattened(model: BaseModel, fix: Mapping[str, FixedValue]) -> FlatSystem:
-    world = World(ClassTable((model.file,), _nowhere, _unread), Missing())
+    world = World(ClassTable((model.file,), _nowhere, _unread), Missing(alone=True))
     found = world.root.find(model.package) if model.package else world.root
     assert isinstance(found, Class)
     found = found.find(model.definition.name)

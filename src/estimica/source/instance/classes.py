@@ -534,7 +534,7 @@ class Class:
             known.update(dict.fromkeys(scope._class_names()))
             scope = scope.outer
         # a name of another kind, or one that only sounds alike, would lead astray
-        hint = misspelt(part, known) + self.world.missing.anywhere(part)
+        hint = self.world.missing.anywhere(part) + misspelt(part, known)
         return error_at("S067", self, name.at, f"{said}{hint}")
 
 

@@ -28,6 +28,7 @@ class Missing:
     packages: Sequence[Path] = ()
     extra: Sequence[Path] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
+    alone: bool = False  # whether the text is all there is
 
     def unread_file(self, name: str) -> str:
         """What is wrong with the file that may hold `name`; "" where there is none."""
@@ -35,6 +36,8 @@ class Missing:
 
     def anywhere(self, name: str) -> str:
         """What to say of a top-level class that is nowhere."""
+        if self.alone:
+            return ""
         beside = "put its file beside the model, or its" if self.folder is not None else "put its"
         return self.unread_file(name) or (
             f"; looked in {self.places()}; {beside} folder into 'libraries' or on MODELICAPATH"
