@@ -130,7 +130,7 @@ def test_an_unknown_class_is_never_a_parameter_that_sounds_alike(folder: Path) -
 def test_a_misspelt_class_is_recognised(folder: Path) -> None:
     text = HEATER + "model M\n  Heatr h;\nend M;"
     with pytest.raises(
-        SourceError, match="class 'Heatr' not found; looked in .*; did you mean 'Heater'"
+        SourceError, match=r"class 'Heatr' not found; looked in .*; did you mean 'Heater'"
     ):
         names(folder / "M.mo", text)
     with pytest.raises(
