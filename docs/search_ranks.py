@@ -11,7 +11,6 @@ RANKS = {
     "library-examples.md": 0.1,  # one long table
     "api/": 0.3,  # repeats the words of the pages that explain them
     "coverage.md": 0.5,  # measurements
-    "error-codes.md": 0.5,
     "glossary.md": 0.5,  # leads to the pages themselves
     "examples/": 0.7,
 }
