@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from tests.optimise.formula_studies import formula_study
 from tests.optimise.hock_schittkowski import PROBLEMS
@@ -80,10 +83,66 @@ def test_limits_that_no_design_meets_are_named_with_what_was_tried(method: str) 
     study = formula_study({"x": (0.5, -5.0, 5.0)}, criteria)
     found = es.optimise(study, method=method, max_iterations=10)
     assert (found.outcome.status, found.outcome.ok) == ("infeasible", False)
-    assert "starts: 'low' is missed by 1 of its demand" in found.outcome.message or (
-        "starts: 'high' is missed by 1 of its demand" in found.outcome.message
+    assert found.outcome.message == (
+        "the limits cannot be met: 'low' and 'high' do not hold together anywhere within the bounds "
+        "of the tuners (by intervals)"
     )
     assert found.best.tuners == pytest.approx([2.0], abs=1e-3)  # the worst violation is least
+
+
+def test_a_limit_that_its_bounds_exclude_is_told_with_what_it_can_be() -> None:
+    cost = es.Criterion("cost", "x")
+    over = es.Criterion("over", "x^2 + 2", demand=1.5, role="at-most", unit="kg")
+    found = es.optimise(formula_study({"x": (1.0, -3.0, 3.0)}, [cost, over]))
+    assert found.outcome.status == "infeasible"
+    told = "'over' is at least 2 kg within the bounds of the tuners, not 1.5"
+    assert found.outcome.message.endswith(told)
+    equal = es.Criterion("equal", "sin(x)", demand=2.0, role="equal")
+    found = es.optimise(formula_study({"x": 1.0}, [cost, equal]))
+    assert found.outcome.message.endswith(
+        "'equal' is at most 1 within the bounds of the tuners, not 2"
+    )
+
+
+@pytest.mark.parametrize("method", ["sqp", "simplex"])
+def test_limits_without_a_proof_are_not_met_from_so_many_starts(method: str) -> None:
+    # a slit of the width 2e-4 beside a wide valley: there is a design, and no search finds it
+    slit = es.Criterion(
+        "slit", "min(1 + x^2/10, 0.5 + 1e8*(x - 3.33333)^2) + 0.1*sin(y)^2", role="at-most",
+        demand=0.9,
+    )  # fmt: skip
+    study = formula_study(
+        {"x": (0.5, -5.0, 5.0), "y": (1.0, -5.0, 5.0)}, [es.Criterion("cost", "x^2"), slit]
+    )
+    found = es.optimise(study, method=method, starts=3)
+    assert (found.outcome.status, found.outcome.ok) == ("not met", False)
+    assert re.match(
+        r"the limits were not met from \d+ starts: 'slit' is missed by 0\.11 of its demand; ease",
+        found.outcome.message,
+    )
+    page = str(found)
+    assert "cannot be met" not in page
+    assert "infeasible" not in page
+
+
+def test_a_simulated_limit_is_never_called_impossible(tmp_path: Path) -> None:
+    (tmp_path / "Lag.mo").write_text(
+        "model Lag parameter Real k = 1; Real x(start = 0, fixed = true); "
+        "equation der(x) = k*(1 - x); annotation(experiment(StopTime = 2)); end Lag;"
+    )
+    study = es.Study(
+        es.load_model(tmp_path / "Lag.mo"),
+        [es.Tuner("k", start=1.0, min=0.1, max=2.0)],
+        [],
+        criteria=[
+            es.Criterion("effort", "k", "value"),
+            es.Criterion("gap", "1 - x", "final", demand=0.001, role="at-most"),  # exp(-4) at best
+        ],
+    )
+    found = es.optimise(study)
+    assert found.outcome.status == "not met"
+    assert "'gap' is missed by 17 of its demand" in found.outcome.message  # e⁻⁴/0.001 - 1 = 17.3
+    assert found.best.tuners == pytest.approx([2.0])
 
 
 def test_a_method_that_loses_its_way_to_the_limits_is_helped() -> None:

@@ -65,6 +65,11 @@ class Design:
         """Those of its parts that look at signals over time."""
         return tuple(s for s in self._scorers if isinstance(s, TrajectoryScorer))
 
+    @property
+    def formulas(self) -> tuple[ValueScorer, ...]:
+        """Those of its parts that are formulas of the tuners."""
+        return tuple(s for s in self._scorers if isinstance(s, ValueScorer))
+
     def make_quick(self) -> None:
         """From now on values without slopes are as exact as the study's own tolerances.
 

@@ -298,10 +298,14 @@ def aggregate_weights(w: Vector, how: Aggregate, sharpness: float) -> Vector:
     return weights
 
 
+def rank(violation: float, cost: float) -> tuple[float, float]:
+    """What designs are compared by: nearer to feasible first, then the lower cost."""
+    return max(violation, FEASIBLE), cost
+
+
 def better(terms: Evaluation, cost: float, best: Evaluation, best_cost: float) -> bool:
     """Nearer to feasible first; among feasible designs the lower cost."""
-    ours, theirs = max(terms.violation, FEASIBLE), max(best.violation, FEASIBLE)
-    return ours < theirs or (ours == theirs and cost < best_cost)
+    return rank(terms.violation, cost) < rank(best.violation, best_cost)
 
 
 class FailurePenalty:

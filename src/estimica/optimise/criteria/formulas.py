@@ -11,6 +11,8 @@ from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.flat.expression import Expression
+from estimica.flat.intervals import Interval, value_range
 from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.source.formula import Formula, parse_formula
 
@@ -58,6 +60,19 @@ class ValueScorer:
             with np.errstate(all="ignore"):
                 measures.append(Measure(float(formula.at(known)), gradient if slopes else None))
         return measures
+
+    def ranges(self, tuners: Sequence[Interval]) -> list[Interval]:
+        """What each formula can be worth while the tuners lie in these intervals."""
+        known: dict[str, Interval] = {n: (v, v) for n, v in self._fixed.items()}
+        known |= dict(zip(self._links.tuners, tuners, strict=True))
+        parameters = self._links.written(tuners, _written)
+        known |= dict(zip(self._links.parameters, parameters, strict=True))
+        return [value_range(f.expression, known) for f in self._formulas]
+
+
+def _written(expression: Expression, known: Mapping[str, Interval | float]) -> Interval:
+    own = {n: v if isinstance(v, tuple) else (v, v) for n, v in known.items()}
+    return value_range(expression, own)
 
 
 def _formula(place: CriterionInCase, known: set[str]) -> Formula:

@@ -47,23 +47,30 @@ def indicators_of(study: Study) -> tuple[Indicator, ...]:
     if study.indicators:
         return study.indicators
     moving = [c for c in study.active_criteria if c.kind not in ("value", "function")]
-    shown = {one.show + one.cases: one for one in map(_of_criterion, moving)}
+    shown = {}
+    for c in moving:
+        one = criterion_indicator(c)
+        shown[one.show + c.cases] = Indicator(c.of, one.show, c.cases)
     return tuple(shown.values())[:UNNAMED]
 
 
-def _of_criterion(criterion: Criterion) -> Indicator:
+def criterion_indicator(criterion: Criterion) -> Indicator:
+    """What a criterion is taken of, and what that follows, in all cases."""
     follows = (criterion.reference,) if isinstance(criterion.reference, str) else ()
-    return Indicator(criterion.of, (criterion.of, *follows), criterion.cases)
+    name = " and ".join([criterion.of, *follows])
+    if isinstance(criterion.reference, (int, float)):
+        name += f" towards {criterion.reference!r}"
+    return Indicator(name, (criterion.of, *follows))
 
 
 class Indicators:
     """All indicators of a study in all their cases."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, shown: Sequence[Indicator] | None = None) -> None:
         self._drawn: list[DrawnIndicators] = []
         links, _, held = parameter_map_of(study)
         cases = list(study.active_cases) or [bare_case()]
-        shown = indicators_of(study)
+        shown = indicators_of(study) if shown is None else shown
         for indicator in shown:
             require_indicator_cases(indicator, [c.name for c in study.cases])
         for case in cases if study.model.has_time else ():

@@ -8,7 +8,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
-from estimica.study.tables.optimisation import OptimiseTable
+from estimica.optimise.methods.explore import Ranges, latin_hypercube
 
 #: of the box: nearer, a tuner stands at its edge. Chosen: too near to be told from it in a picture
 EDGE = 1e-3
@@ -56,10 +56,16 @@ def beside_edge(unknowns: Unknowns, box: Box, q: Vector) -> list[str]:
     return [u.label for u, some in zip(unknowns.items, low | high, strict=True) if some]
 
 
-def starts_of(unknowns: Unknowns, table: OptimiseTable) -> list[Vector]:
-    """The given start, then seeded ones within the bounds."""
+def start_points(unknowns: Unknowns, count: int, seed: int) -> list[Vector]:
+    """The given start, then a Latin hypercube within the bounds, by decades where they span some;
+    a tuner without a bound is spread over a decade around its start."""
     first = unknowns.start
-    box = box_around(unknowns, first)
-    rng = np.random.default_rng(table.seed)
-    drawn = [box.coordinates(rng.random(len(first))) for _ in range(table.starts - 1)]
-    return [first, *drawn]
+    ranges = Ranges(unknowns, first)
+    sample = latin_hypercube(count - 1, len(first), seed)
+    return [first, *map(ranges.coordinates, sample)]
+
+
+def drawn_start(unknowns: Unknowns, seed: int, number: int, draw: int) -> Vector:
+    """In place of a start that cannot be simulated; the same whoever does the work."""
+    unit = np.random.default_rng([seed, number, draw]).random(len(unknowns))
+    return Ranges(unknowns, unknowns.start).coordinates(unit)

@@ -31,7 +31,7 @@ def promising(problem: OptimisationProblem, seed: int) -> list[Evaluation]:
     assert best is not None
     q = best.point.q
     ranges = Ranges(problem.unknowns, q)
-    sample = _sample(DESIGNS * len(q), len(q), seed)
+    sample = latin_hypercube(DESIGNS * len(q), len(q), seed)
     tried: list[tuple[float, Evaluation]] = []
     with problem.patient():
         for there in [*_lines(problem.unknowns, q), *map(ranges.coordinates, sample)]:
@@ -68,7 +68,7 @@ def score(problem: OptimisationProblem, terms: Evaluation) -> float:
     return problem.cost(terms) + STIFF * terms.violation
 
 
-def _sample(count: int, n: int, seed: int) -> Vector:
+def latin_hypercube(count: int, n: int, seed: int) -> Vector:
     """A Latin hypercube: every share of every range once (McKay, Beckman and Conover 1979)."""
     rng = np.random.default_rng(seed)
     strata = np.array([rng.permutation(count) for _ in range(n)]).T

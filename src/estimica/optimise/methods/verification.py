@@ -88,8 +88,8 @@ class Verification:
     far: bool = True
     starts: int = 1
     iterations: int = 0
+    looks: int = LOOKS  # for further starts
     _last: SearchEnd = field(default_factory=lambda: SearchEnd("", ""))
-    _looks: int = LOOKS
 
     def confirmed(self, ended: SearchEnd) -> SearchEnd:
         """How the search really ended."""
@@ -121,11 +121,11 @@ class Verification:
         if (self._last.status != "converged" or not self.gradients) and self._polished():
             return None
         share = 0.0
-        if self._looks and (self._missed or polling.flat or (self.far and self.nature.jumping)):
+        if self.looks and (self._missed or polling.flat or (self.far and self.nature.jumping)):
             share = self._looked(attempt)
         if share <= GAIN:
             return self._concluded(how, polling.flat)
-        self._looks = self._looks - 1 if share > FAR_GAIN else 0
+        self.looks = self.looks - 1 if share > FAR_GAIN else 0
         return None
 
     @property
@@ -170,7 +170,7 @@ class Verification:
 
     def _concluded(self, how: Poll, flat: bool) -> tuple[str, str]:
         if self._missed:
-            return "infeasible", missed(self._best, self.starts)
+            return "not met", not_met(missed_most(self._best), self.starts)
         if flat:
             return "stalled", "the criteria do not change around the design: nothing shows the way"
         if self._last.status == "stalled" and not self.nature.kinked:
@@ -183,22 +183,24 @@ class Verification:
         return SearchEnd(status, message, self.iterations)
 
 
-def missed(best: Evaluation, starts: int) -> str:
-    """Which limit is missed most, by how much, and what was tried."""
+def not_met(missed: str, starts: int) -> str:
+    """What is known of limits that no search has met; that none can is another matter."""
+    from_ = "1 start" if starts == 1 else f"{starts} starts"
+    return f"the limits were not met from {from_}: {missed}; ease a demand, or start elsewhere"
+
+
+def missed_most(best: Evaluation) -> str:
+    """Which limit is missed most, and by how much."""
     counted = best.counted
     chosen = counted.of_role("at-most", "equal")
     roles = np.array([counted.places[k].role == "equal" for k in chosen])
     over = counted.weighted[chosen] - 1
     worst = int(np.argmax(np.where(roles, np.abs(over), over)))
     place = counted.places[chosen[worst]]
-    from_ = "1 start" if starts == 1 else f"{starts} starts"
     by = f"missed by {best.violation:.2g} of its demand"
     if not counted.reached[chosen[worst]]:
         by = f"{place.open_word} within its window"
-    return (
-        f"the limits were not met from {from_}: '{place.label}' is {by}; ease a demand, or start "
-        "elsewhere"
-    )
+    return f"'{place.label}' is {by}"
 
 
 def runaway(problem: OptimisationProblem) -> str | None:

@@ -21,14 +21,21 @@ from estimica.base.view import (
 )
 from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.optimise.criteria.score import CensoredColumn, DesignPoint, Score
+from estimica.optimise.optimum.one_start import LIMIT
 from estimica.optimise.optimum.result import Optimised, at_bound
 
+MOST_OPTIMA = 12  # in a table; chosen: a screen
 ROLES = {
     "minimise": "made small",
     "at-most": "at most the demand",
     "equal": "equal to the demand",
     "watch": "only watched",
 }
+SIGNALS = (
+    "What the criteria look at. Dashed: before. Solid: after. Red lines are what a demand allows, "
+    "green bands where a signal must be from the demanded settling time on; integrals and rise "
+    "times have no line."
+)
 _SEARCH = (
     "Criteria over their demands and the tuners, for every design that was better than all before "
     "it. In the shaded band demands are met. Where a criterion was not reached there are only "
@@ -49,12 +56,21 @@ def tuner_table(optimised: Optimised) -> Table:
         rows.append((name_with_unit(u.name, u.unit), u.start, float(v), note))
     o = optimised.outcome
     text = (
-        f"{status_line(o.status, o.message)}. {_verdict(optimised)} "
+        f"{status_line(o.status, o.message)}. {_verdict(optimised)} {_starts_text(optimised)}"
         f"{optimised.evaluations} designs were simulated with method {optimised.settings.method}."
     )
     return Table(
         ("tuner", "start", "best", ""), tuple(rows), f"Design of {optimised.study.name}", text
     )
+
+
+def _starts_text(optimised: Optimised) -> str:
+    """How many starts agree; a population has no starts to speak of."""
+    asked, status = optimised.searched.asked, optimised.outcome.status
+    alone = optimised.settings.method == "genetic" and asked == 1
+    if alone or status == "unbounded":
+        return ""
+    return f"{optimised.agreement.text} "
 
 
 def _verdict(optimised: Optimised) -> str:
@@ -224,6 +240,12 @@ def page(optimised: Optimised) -> Page:
             (criteria_table(optimised),),
         ),
     ]
+    signals = optimised.signals()
+    if signals is not None:
+        sections.append(Section("Signals", SIGNALS, (signals,)))
+    if len(optimised.starts) > 1:
+        text = optimised.agreement.text
+        sections.append(Section("Starts", text, (starts_table(optimised),)))
     if optimised.iterates:
         curves = (progress_curves(optimised), tuner_curves(optimised))
         sections.append(Section("The search", _SEARCH, curves))
@@ -231,7 +253,7 @@ def page(optimised: Optimised) -> Page:
         sections.append(
             Section("Scenarios", _scenarios_text(optimised), (scenario_table(optimised),))
         )
-    drawn = optimised.indicators()
+    drawn = optimised.indicators() if optimised.study.indicators else []
     if drawn:
         text = "Dashed: before. Solid: after."
         sections.append(Section("Indicators", text, tuple(drawn)))
@@ -242,7 +264,7 @@ def page(optimised: Optimised) -> Page:
             for f in optimised.failures[:20]
         )
         failed = Table(("case", "what happened", "tuners"), rows)
-        text = f"{len(optimised.failures)} designs could not be simulated; the search stepped back."
+        text = f"{optimised.failed} designs could not be simulated; the search stepped back."
         sections.append(Section("Designs that failed", text, (failed,)))
     made = Page(f"Design of {optimised.study.name}", tuple(sections))
     first = (study_summary(optimised.study, "optimise"), Section(ANSWER, _answer(optimised)))
@@ -267,9 +289,40 @@ def _answer(optimised: Optimised) -> str:
         words.append(
             f"The largest criterion is {optimised.alpha:.4g} of its demand; at the start {first}."
         )
+    words.append(_starts_text(optimised).strip())
     rows = zip(optimised.unknowns.items, optimised.best.tuners, strict=True)
     words.append("Tuners: " + ", ".join(f"{u.name} = {v:.5g}" for u, v in rows) + ".")
-    return " ".join(words)
+    return " ".join(word for word in words if word)
+
+
+def starts_table(optimised: Optimised) -> Table:
+    """The optima that the starts have ended at, the best first, those that are the same merged."""
+    names = [name_with_unit(u.name, u.unit) for u in optimised.unknowns.items]
+    limited = any(p.role in ("at-most", "equal") for p in optimised.best.places)
+    rows = []
+    for optimum in optimised.agreement.optima[:MOST_OPTIMA]:
+        assert optimum.best.point is not None
+        missed = optimum.best.violation
+        row = [
+            len(optimum.ends),
+            ", ".join(str(end.number) for end in optimum.ends),
+            optimum.best.cost,
+            *([missed if missed > LIMIT else "met"] if limited else []),
+            *map(float, optimum.best.point.tuners),
+            optimum.best.status,
+        ]
+        rows.append(tuple(row))
+    columns = (
+        "starts",
+        "which",
+        "criteria (weighted)",
+        *(["limits, missed by"] if limited else []),
+        *names,
+        "ended",
+    )
+    more = len(optimised.agreement.optima) - MOST_OPTIMA
+    note = f"{more} further ones are not shown." if more > 0 else ""
+    return Table(columns, tuple(rows), "Optima", note)
 
 
 def as_object(optimised: Optimised) -> dict[str, object]:
@@ -291,12 +344,14 @@ def as_object(optimised: Optimised) -> dict[str, object]:
                 "largest_at_least": optimised.best.largest_at_least,
                 "satisfied": optimised.satisfied,
             },
+            "agreement": _agreement(optimised),
+            "starts": _starts(optimised),
             "iterations": _iterates(optimised),
             "scenarios": _scenarios(optimised),
             "evaluations": {
                 "designs": optimised.evaluations,
                 "simulations": optimised.simulations,
-                "failed": len(optimised.failures),
+                "failed": optimised.failed,
                 "iterations": optimised.iterations,
             },
             "failures": [
@@ -308,6 +363,54 @@ def as_object(optimised: Optimised) -> dict[str, object]:
     )
     assert isinstance(plain, dict)
     return plain
+
+
+def _agreement(optimised: Optimised) -> dict[str, object]:
+    """How many starts have ended at the best design."""
+    own = optimised.agreement
+    return {
+        "asked": own.asked,
+        "made": own.made,
+        "here": own.here,
+        "elsewhere": own.elsewhere,
+        "worse": own.worse,
+        "cut_short": own.cut_short,
+        "failed": own.failed,
+        "optima": [
+            {
+                "starts": [end.number for end in one.ends],
+                "cost": one.best.cost,
+                "violation": one.best.violation,
+                "tuners": _named(optimised, one.best.point),
+            }
+            for one in own.optima
+        ],
+        "text": own.text,
+    }
+
+
+def _starts(optimised: Optimised) -> list[dict[str, object]]:
+    """What each start led to."""
+    unknowns = optimised.unknowns
+    return [
+        {
+            "number": end.number,
+            "start": unknowns.named(unknowns.values(end.start)),
+            "tuners": _named(optimised, end.point),
+            "cost": end.cost,
+            "violation": end.violation,
+            "status": end.status,
+            "message": end.message,
+            "designs": end.evaluations,
+            "drawn_again": end.drawn_again,
+            "seconds": end.seconds,
+        }
+        for end in optimised.starts
+    ]
+
+
+def _named(optimised: Optimised, point: DesignPoint | None) -> dict[str, float]:
+    return {} if point is None else optimised.unknowns.named(point.tuners)
 
 
 def _tuners(optimised: Optimised) -> dict[str, object]:

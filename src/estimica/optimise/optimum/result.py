@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,10 @@ from estimica.base.files.write import atomic_replacement
 from estimica.base.result import Outcome, Result
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign, Score
+from estimica.optimise.optimum.agreement import Agreement, agreement
 from estimica.optimise.optimum.modelica import write_tuned_model
+from estimica.optimise.optimum.one_start import Iterate, StartEnd
+from estimica.optimise.optimum.starts import SearchedStarts
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import OptimiseTable
 
@@ -30,16 +34,6 @@ GOOD = ("converged", "stalled", "iteration limit", "done")
 def search_outcome(status: str, message: str) -> Outcome:
     """How a search ended, and whether there is a design to use."""
     return Outcome(status, message, ok=status in GOOD)
-
-
-@dataclass(frozen=True, eq=False)
-class Iterate:
-    """A design that was better than all before it."""
-
-    evaluation: int  # which of the simulated designs
-    cost: float
-    violation: float
-    point: DesignPoint
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,11 +52,23 @@ class Optimised(Result):
     iterations: int
     evaluations: int  # designs that were simulated in all cases
     simulations: int  # of single cases, those for differences included
-    failures: tuple[FailedDesign, ...]
+    failures: tuple[FailedDesign, ...]  # the first of each start
+    failed: int  # designs that could not be simulated
+    searched: SearchedStarts
     differenced: tuple[str, ...]
     seconds: float
     run: str = ""
     scenarios: tuple[Mapping[str, float], ...] = ()  # of a robust design
+
+    @property
+    def starts(self) -> tuple[StartEnd, ...]:
+        """What each start led to; the first is that of the study."""
+        return self.searched.made
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How many starts have ended at this optimum."""
+        return agreement(self.searched, self.unknowns)
 
     @property
     def tuners(self) -> pd.DataFrame:
@@ -151,6 +157,13 @@ class Optimised(Result):
             return []
         before, after = drawn.at(self.start.tuners), drawn.at(self.best.tuners)
         return comparison_figures([("before", before), ("after", after)])
+
+    def signals(self) -> show.Curves | None:
+        """The signals that the criteria look at, before and after, with their demands; None where
+        all criteria are formulas or functions."""
+        from estimica.optimise.optimum.signals import signal_figure
+
+        return signal_figure(self.study, self.best.places, self.start.tuners, self.best.tuners)
 
     def criteria_table(self) -> show.Table:
         """The criteria, before and after."""

@@ -17,18 +17,16 @@ from estimica.optimise.assess.tuner_distribution import TunerDistribution
 from estimica.optimise.batch import AnyDesign, BatchEvaluator, builder
 from estimica.optimise.criteria.indicators import IndicatorCurves, Indicators
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
-from estimica.optimise.methods.box import starts_of
-from estimica.optimise.methods.registry import METHODS
-from estimica.optimise.methods.stop import SearchEnd, Stop, patience, tolerance
-from estimica.optimise.methods.verification import Verification, criteria_kinds, run_search
-from estimica.optimise.optimum.result import Iterate, Optimised, search_outcome
+from estimica.optimise.methods.verification import not_met
+from estimica.optimise.optimum.contradiction import contradiction
+from estimica.optimise.optimum.one_start import LIMIT, Iterate, StartEnd, StartSearch
+from estimica.optimise.optimum.result import Optimised, search_outcome
 from estimica.optimise.optimum.start_point import StartSource, with_values
-from estimica.optimise.problem import Evaluation, Many, OptimisationProblem, SearchStopped
+from estimica.optimise.optimum.starts import SearchedStarts, Starts, asked_starts
+from estimica.optimise.problem import FEASIBLE, Many, OptimisationProblem, rank
 from estimica.optimise.robust import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import OptimiseTable, optimise_table
-
-LIMIT = 1e-4  # of a demand, by how much a limit may be missed: as much as a search gains at least
 
 
 def _no_curves() -> list[IndicatorCurves]:
@@ -81,14 +79,18 @@ def optimise(
 
     `settings` are those of the `[optimise]` table and stand before it. A fit or another design as
     `start`, or the name of its run in the `store`, gives its values: tuners start there, other
-    parameters are held there. `workers` evaluate the generations of the genetic method side by
-    side. Ctrl-C ends the search with the best design so far.
+    parameters are held there. By default there are several `starts`, unless a search takes long;
+    the result's `agreement` says how many have ended at the same optimum. `workers` share them,
+    and the generations of the genetic method. Ctrl-C ends the search with the best design so far.
     """
     table = settings_of(study, settings)
     study, source = with_values(study, start, workers=workers, run=run, store=store)
     design = prepare_any_design(study, table, source)
-    with side_by_side(study, design, table, source, executor, workers, run) as many:
-        return search(study, design, table, progress, many)
+    writer = run or NoRunWriter()
+    with executor_for(executor, workers) as hands:
+        many = BatchEvaluator(design, builder(study, table, source), hands, writer)
+        searching = StartSearch(design, table, many)
+        return _searched(Starts(searching, hands, writer, study, source), progress)
 
 
 def settings_of(study: Study, settings: Mapping[str, object]) -> OptimiseTable:
@@ -113,121 +115,117 @@ def side_by_side(
         yield BatchEvaluator(design, builder(study, table, source), hands, run or NoRunWriter())
 
 
-def search(
-    study: Study,
-    design: AnyDesign,
-    table: OptimiseTable,
-    progress: OnProgress | None = None,
-    many: Many | None = None,
-) -> Optimised:
+def _searched(starts: Starts, progress: OnProgress | None) -> Optimised:
     """The search itself, on criteria that are prepared."""
     begun = perf_counter()
+    study, design, table = starts.study, starts.search.design, starts.search.table
     start = started(study, design)
-    problem = _problem(design, table, many)
-    searches = _Searches(study, design, table, problem, progress)
-    problem.told = searches.tell
-    try:
-        ended = searches.run()
-        outcome = search_outcome(ended.status, ended.message)
-    except SearchStopped as enough:
-        outcome = search_outcome(enough.status, enough.message)
-    except KeyboardInterrupt:
-        outcome = search_outcome("interrupted", "the best design so far")
+    simulations = design.simulations
+    telling = _Telling(study, table, progress)
+    starts.search.told, starts.on_end = telling.tell, telling.note
+    searched = starts.searched()
+    best, made = searched.best, searched.made
+    aggregate = starts.search.problem(None, 0.0).aggregate
     return Optimised(
         study=study,
-        settings=replace(table, aggregate=problem.aggregate),
-        outcome=_judged(outcome, problem),
+        settings=replace(table, aggregate=aggregate),
+        outcome=_outcome(searched, design),
         unknowns=design.unknowns,
         start=start,
-        best=start if problem.best is None else problem.best.point,
-        iterates=tuple(searches.iterates),
-        iterations=searches.iterations,
-        evaluations=problem.evaluations,
-        simulations=design.simulations,
-        failures=tuple(problem.failures),
-        differenced=tuple(sorted(design.differenced)),
+        best=start if best.point is None else best.point,
+        iterates=_iterates(made),
+        iterations=sum(end.iterations for end in made),
+        evaluations=sum(end.evaluations for end in made),
+        simulations=simulations + sum(end.simulations for end in made),
+        failures=tuple(f for end in made for f in end.failures),
+        failed=sum(end.failed for end in made),
+        searched=searched,
+        differenced=tuple(sorted({name for end in made for name in end.differenced})),
         seconds=perf_counter() - begun,
         scenarios=getattr(design, "scenarios", ()),
     )
 
 
-def _problem(design: AnyDesign, table: OptimiseTable, many: Many | None) -> OptimisationProblem:
-    """What a table asks to be minimised; quasi-Newton steps need a maximum without kinks."""
-    smooth = table.method == "quasi-newton" and table.aggregate == "max"
-    return OptimisationProblem(
-        design,
-        "smooth-max" if smooth else table.aggregate,
-        table.sharpness,
-        table.max_evaluations,
-        table.max_seconds,
-        *patience(design.places, table),
-        many=many if table.method == "genetic" else None,
-    )
+def _outcome(searched: SearchedStarts, design: AnyDesign) -> Outcome:
+    """That of the best design; limits that are missed cannot be met only where that is proven."""
+    best = searched.best
+    count = sum(end.searched for end in searched.made)
+    if best.violation > FEASIBLE and best.point is not None:
+        reason = contradiction(design)
+        if reason is not None:
+            return search_outcome("infeasible", f"the limits cannot be met: {reason}")
+    if searched.interrupted:
+        message = "the best design so far"
+        if searched.asked > 1 and len(searched.made) > 1:
+            message += f", from {len(searched.made)} of {searched.asked} starts"
+        return search_outcome("interrupted", message)
+    if best.status == "not met":
+        return search_outcome("not met", not_met(best.missed, count))
+    message = best.message
+    if best.status == "evaluation limit":
+        message = f"{sum(end.evaluations for end in searched.made)} designs were simulated"
+    outcome = search_outcome(best.status, message)
+    if outcome.ok and best.violation > LIMIT:  # cut short
+        return search_outcome("not met", f"{best.message}; {not_met(best.missed, count)}")
+    return outcome
+
+
+def _iterates(ends: tuple[StartEnd, ...]) -> tuple[Iterate, ...]:
+    """The designs that were better than all before them, as if the starts came one by one."""
+    iterates: list[Iterate] = []
+    before = 0
+    for end in ends:
+        for one in end.iterates:
+            if not iterates or one.rank < iterates[-1].rank:
+                iterates.append(replace(one, evaluation=before + one.evaluation))
+        before += end.evaluations
+    return tuple(iterates)
 
 
 @dataclass(eq=False)
-class _Searches:
-    """One search from each start, then the verification; what was better is noted on the way."""
+class _Telling:
+    """Tells of every design that is simulated here, and of every start that has come to its end."""
 
     study: Study
-    design: AnyDesign
     table: OptimiseTable
-    problem: OptimisationProblem
     progress: OnProgress | None
-    iterates: list[Iterate] = field(default_factory=list)
-    iterations: int = 0
-    _start: int = 0  # the number of the one that is searched from
+    _ended: list[StartEnd] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._indicators = Indicators(self.study)
 
-    def run(self) -> SearchEnd:
-        """How the search for the best design ended."""
-        table, problem = self.table, self.problem
-        facts = METHODS[table.method]
-        stop = Stop(
-            tolerance(problem.patience, table), table.max_iterations, table.population, table.seed
-        )
-        ended = SearchEnd("failed", "no design could be simulated")
-        for q in starts_of(self.design.unknowns, table):
-            self._start += 1
-            if isinstance(self.design.at(q, slopes=False), FailedDesign):
-                continue
-            before = problem.best
-            this = run_search(facts.search, problem, q, stop)
-            self.iterations += this.iterations
-            if problem.best is not before:  # the outcome is that of the best design
-                ended = this
-        verification = Verification(
-            facts.search,
-            problem,
-            stop,
-            criteria_kinds(self.design.places),
-            facts.gradients,
-            starts=self._start,
-            iterations=self.iterations,
-        )
-        ended = verification.confirmed(ended)
-        self.iterations = ended.iterations
-        return ended
-
-    def tell(self, count: int, terms: Evaluation, cost: float) -> None:
+    def tell(self, count: int, problem: OptimisationProblem, is_best: bool) -> None:
         """A design was simulated."""
-        best = self.problem.best
-        assert best is not None
-        if best is terms:
-            self.iterates.append(Iterate(count, cost, terms.violation, terms.point))
-        if self.progress is None:
+        own = problem.best
+        if self.progress is None or own is None:
             return
-        point, lowest = best.point, self.problem.best_cost
+        point, cost, best = own.point, problem.best_cost, self._best
+        if best is not None and best.point and best.rank <= rank(own.violation, cost):
+            point, cost = best.point, best.cost
+        self._told(sum(end.evaluations for end in self._ended) + count, point, cost)
+
+    def note(self, end: StartEnd) -> None:
+        """A start has come to its end, here or elsewhere."""
+        self._ended.append(end)
+        best = self._best
+        if self.progress is not None and end.number > 1 and best is not None and best.point:
+            self._told(sum(e.evaluations for e in self._ended), best.point, best.cost)
+
+    @property
+    def _best(self) -> StartEnd | None:
+        return min(self._ended, key=lambda end: end.rank, default=None)
+
+    def _told(self, count: int, point: DesignPoint, cost: float) -> None:
+        assert self.progress is not None
+        starts = asked_starts(self.table)
         self.progress(
             DesignProgress(
                 count,
                 self.table.max_evaluations or 0,
-                text=_worth(point, lowest),
-                start=self._start,
-                starts=self.table.starts,
-                cost=lowest,
+                text=_worth(point, cost),
+                start=min(len(self._ended) + 1, starts),
+                starts=starts,
+                cost=cost,
                 best=point,
                 indicators=lambda: self._indicators.at(point.tuners),
             )
@@ -245,12 +243,3 @@ def started(study: Study, design: AnyDesign) -> DesignPoint:
             "O014", f"the design cannot be simulated at its start: {where}{start.message}"
         )
     return start
-
-
-def _judged(outcome: Outcome, problem: OptimisationProblem) -> Outcome:
-    """A search that was cut short where a limit does not hold has not found a design."""
-    best = problem.best
-    if outcome.ok and best is not None and best.violation > LIMIT:
-        worst = f"a limit is still missed by {best.violation:.2g} of its demand"
-        return search_outcome("not met", f"{outcome.message}; {worst}")
-    return outcome

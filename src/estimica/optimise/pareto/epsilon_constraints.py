@@ -20,7 +20,7 @@ from estimica.base.arrays import Vector
 from estimica.execute.runs.writer import RunWriter
 from estimica.optimise.batch import AnyDesign, point_from_dict, point_to_dict
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
-from estimica.optimise.methods.box import starts_of
+from estimica.optimise.methods.box import start_points
 from estimica.optimise.methods.sqp import sqp
 from estimica.optimise.methods.stop import Stop, patience, tolerance
 from estimica.optimise.methods.verification import Verification, criteria_kinds, run_search
@@ -58,8 +58,8 @@ class EpsilonSearch:
         names, count = self._names, self._table.pareto.points
         inner = max(count - len(names) - 1, 1)
         per_axis = inner if len(names) == 2 else max(round(inner ** (1 / (len(names) - 1))), 1)
-        planned = (1 + self._table.starts) * len(names) + 1 + per_axis ** (len(names) - 1)
-        starts = starts_of(self._design.unknowns, self._table)
+        planned = (1 + (self._table.starts or 1)) * len(names) + 1 + per_axis ** (len(names) - 1)
+        starts = start_points(self._design.unknowns, self._table.starts or 1, self._table.seed)
         alone = []
         for name in names:
             alone.append(self._alone(name, starts))

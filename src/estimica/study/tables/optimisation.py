@@ -136,8 +136,12 @@ class OptimiseTable:
         REAL,
     ] = math.inf
     starts: Annotated[
-        int, Field(ge=1, le=STARTS, description="Number of starts; the first is given."), WHOLE
-    ] = 1
+        Annotated[int, Field(ge=1, le=STARTS), WHOLE] | None,
+        Field(
+            description="Number of starts; the first is given. By default 8, fewer where a search "
+            "takes long; 1 of the genetic method."
+        ),
+    ] = None
     population: Annotated[
         int, Field(ge=4, le=POPULATION, description="Genetic: designs of a generation."), WHOLE
     ] = 40

@@ -134,26 +134,27 @@ def _search_design(
     options: Mapping[str, Any],
 ) -> Optimised:
     from estimica.optimise.optimum.run import optimise
+    from estimica.optimise.optimum.starts import DEFAULT
 
     settings = run.settings
-    per_start = settings["population"] * settings["max_iterations"]
-    most = settings["max_evaluations"] or (
-        per_start
-        if settings["method"] == "genetic"
-        else 2 * settings["max_iterations"] * settings["starts"]
-    )
+    is_genetic = settings["method"] == "genetic"
+    per_start = settings["population"] if is_genetic else 2
+    starts = settings["starts"] or (1 if is_genetic else DEFAULT)
+    most = settings["max_evaluations"] or per_start * settings["max_iterations"] * starts
     names = [t.name for t in study.active_tuners]
     noted: DesignPoint | None = None
 
     def tell(p: DesignProgress) -> None:
         nonlocal noted
-        if p.best is not noted:  # where limits are missed, a better design may cost more
+        if noted is None or p.best.tuners.tolist() != noted.tuners.tolist():
+            # where limits are missed, a better design may cost more
             noted = p.best
             values = dict(zip(names, map(float, p.best.tuners), strict=True))
             criteria = [score.to_dict() for score in p.best.scores]
             note = {"values": values, "criteria": criteria}
             run.writer.iteration(p.evaluations, p.cost, note)
-        line.tell(f"{p.evaluations} designs  {p.text}", min(p.evaluations / most, 1.0))
+        where = f"start {p.start} of {p.starts}  " if p.starts > 1 else ""
+        line.tell(f"{where}{p.evaluations} designs  {p.text}", min(p.evaluations / most, 1.0))
         if page:
             page.tell(p)
 
