@@ -67,9 +67,10 @@ def agree(page: str, study: str, fit: es.Fit) -> None:
     shown = [r for r in cells(text_of(page), study) if r[1] in ("calibrate", "validate")]
     assert len(shown) == sum(len(c.outputs) for c in fit.cases)
     if fit.cost > 1e-9:
-        for case, _, output, samples, rmse, *_ in shown:
+        for case, _, output, samples, percent, rmse, *_ in shown:
             compared = fit.case(case)[output]
             assert int(samples) == len(compared.time)
+            assert float(percent) == pytest.approx(compared.fit_percent, abs=0.02)
             assert float(rmse) == pytest.approx(compared.rmse, rel=2e-3)
 
 

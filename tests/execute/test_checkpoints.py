@@ -103,6 +103,7 @@ def test_a_checksum_that_is_wrong_is_noticed(store: Store) -> None:
 def test_an_older_store_without_checksums_is_read_and_renewed(store: Store) -> None:
     database = sqlite3.connect(store.path)
     database.execute("ALTER TABLE checkpoint DROP COLUMN checksum")
+    database.execute("DROP TABLE label")
     database.execute("PRAGMA user_version = 2")
     database.close()
     assert store.run("last").checkpoints == WHOLE
