@@ -25,7 +25,7 @@ def draft_study(
     from estimica.study.draft.columns import Table
     from estimica.study.draft.run import draft, relative, require_one_class
 
-    tables = [Table(relative(f, folder), read_data(f)) for f in files]
+    tables = [Table(relative(f, folder), read_data(_first(f))) for f in files]
     if class_ is None and not source.lower().endswith(".fmu"):
         require_one_class(source)
     columns = [name for t in tables for name in t.data.names]
@@ -41,6 +41,14 @@ def draft_study(
         mode=mode,
     )
     return with_first_guesses(text, [t.data for t in tables])
+
+
+def _first(file: Path) -> Path:
+    """The file itself, or the first one of those that a name with wildcards means."""
+    from estimica.data.patterns import is_pattern, matching_files
+
+    here = Path()
+    return Path(matching_files(str(file), here)[0]) if is_pattern(str(file), here) else file
 
 
 def _loaded(

@@ -56,6 +56,7 @@ class Data:
     constants: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     marked: Mapping[str, UncountedCells] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()  # the sources, where it was joined from several
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", {n: _frozen(v) for n, v in self.columns.items()})
@@ -75,6 +76,7 @@ class Data:
             self.constants,
             self.notes,
             self.marked,
+            self.parts,
         )
 
     @property

@@ -339,7 +339,7 @@ def _files(study: Study | None) -> Iterator[Path]:
         if isinstance(case.data, (str, Path)):
             yield Path(case.data)
         elif isinstance(case.data, Data):
-            yield Path(case.data.source)
+            yield from map(Path, case.data.parts or (case.data.source,))
 
 
 def _checksums(paths: tuple[Path, ...]) -> Iterator[tuple[object, ...]]:

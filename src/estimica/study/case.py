@@ -175,7 +175,13 @@ FreeStart = Annotated[
 ]
 Columns = Annotated[
     object,
-    WithJsonSchema({"type": "string", "description": "The file with the measurements."}),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            "description": "The file with the measurements; a name with * or a list of names makes "
+            "a case of each file.",
+        }
+    ),
     Offer("path", "data"),
 ]
 
@@ -255,11 +261,15 @@ class Case:
         GapHandling | None,
         Field(
             description="What is done where inputs or whole rows are missing for long: the case is "
-            "split into stretches with start values of their own, or bridged. By default as "
-            "`[estimate]` says."
+            "split into stretches with start values of their own, or bridged; by default as all "
+            "cases are."
         ),
     ] = None
     prefilter: PrefilterField = None
+    join: Annotated[
+        Truth,
+        Field(description="Of several files: they are parts of one record, one after the other."),
+    ] = False
     sheet: Annotated[str | None, Field(description="The sheet of a workbook.")] = None
     active: Annotated[Truth, Field(description="If false it is left out.")] = True
     change: Annotated[
@@ -271,7 +281,8 @@ class Case:
         from estimica.data.readers import as_data
         from estimica.data.table import Data
 
-        if self.data is not None and not isinstance(self.data, (str, PathLike, Data)):
+        several = isinstance(self.data, tuple) and all(isinstance(f, str) for f in self.data)
+        if not (self.data is None or several or isinstance(self.data, (str, PathLike, Data))):
             object.__setattr__(self, "data", as_data(self.data))
         if self.from_ is not None and self.to is not None and self.from_ >= self.to:
             raise field_error("C014", f"from {self.from_:g} is not before to {self.to:g}")

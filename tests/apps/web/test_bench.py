@@ -99,6 +99,8 @@ def test_one_process_answers_everything_about_a_study(study: Path) -> None:
         assert [c["unit"] for c in seen["columns"]] == ["s", "", "m"]
         assert (seen["rows"], seen["columns"][2]["max"]) == (41, 1.0)
         assert [trace["name"] for trace in seen["figure"]["data"]] == ["u", "x"]
+        assert seen["files"] == ["run1.csv"]
+        assert (await bench.ask("preview", data="run?.csv"))["files"] == ["run1.csv"]
         match = (await bench.ask("match", data="run1.csv"))["case"]
         assert match == {"time": "time", "inputs": {"u": "u"}, "outputs": {"x": "x"}}
         look = await bench.ask("by_hand", values={"a": 0.7})

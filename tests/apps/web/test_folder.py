@@ -374,6 +374,25 @@ def test_studies_that_point_outside_the_folder_are_refused(root: Path, text: str
     assert error.value.code == "G020"
 
 
+@pytest.mark.parametrize("data", ['"*.csv"', '["sub/run 1.csv", "l*.csv"]', '"s*/link.csv"'])
+def test_patterns_do_not_lead_outside_by_a_link(root: Path, data: str) -> None:
+    study = f'[[case]]\nname = "a"\ndata = {data}\n'
+    (root / "study.toml").write_text(study)
+    require_safe(root / "study.toml", root)
+    (root / "link.csv").symlink_to(root.parent / "secret.txt")
+    (root / "sub" / "link.csv").symlink_to(root.parent / "secret.txt")
+    with pytest.raises(WebError, match=r"G020: .*is outside the served folder"):
+        require_safe(root / "study.toml", root)
+
+
+@pytest.mark.parametrize("data", ["../*.txt", "/etc/pass*", ".estimica/*"])
+def test_patterns_outside_do_not_even_tell_what_there_is(root: Path, data: str) -> None:
+    (root / "study.toml").write_text(f'[[case]]\nname = "a"\ndata = "{data}"\n')
+    with pytest.raises(WebError, match=r"G020: .*is outside the served folder") as error:
+        require_safe(root / "study.toml", root)
+    assert not any(word in error.value.message for word in ("secret", "passwd", "sqlite"))
+
+
 def test_a_store_of_runs_that_is_a_link_leading_out_is_refused(root: Path) -> None:
     (root / "sub" / "boiler.toml").write_text("[tune]\n")
     require_safe(root / "sub" / "boiler.toml", root)

@@ -13,15 +13,17 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from estimica.base.code.consent import admit_study, has_code_guard
-from estimica.base.errors import EstimicaError, StructureError, StudyError
+from estimica.base.errors import DataError, EstimicaError, StructureError, StudyError
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
+from estimica.data.joining import is_continued, joined
 from estimica.data.table import Data
 from estimica.study.case import Case
 from estimica.study.fields.messages import ValidationMessage, validation_messages
 from estimica.study.file.model import model_of_tables
+from estimica.study.file.several import STAR, CaseFiles, with_case_names
 from estimica.study.file.trust import code_in, code_of
 from estimica.study.formulas import unreadable_formulas
 from estimica.study.petab.files import is_petab
@@ -49,7 +51,7 @@ def read_study(
 
 def examine_tables(tables: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with the tables of a study alone, before any model or data is read."""
-    content, problems = _content(tables)
+    content, problems = _content(with_case_names(tables, CaseFiles(Path())))
     return problems + duplicate_names(content.tune.values(), content.case, content.criterion)
 
 
@@ -77,10 +79,12 @@ def examine_file(
         written = tables.get(name, {})
         tables[name] = {**written, **entries} if isinstance(written, dict) else written
     code = code_in(tables, path.parent)
+    files = CaseFiles(path.parent)
     if has_code_guard():
         admit_study(path, tables, code_of(tables, path.parent, code))
-    content, problems = _content(tables)
-    cases, unread = _with_data(content.case, path.parent)
+        admit_study(path, files.in_tables(tables), ())  # what its patterns mean now is what is read
+    content, problems = _content(with_case_names(tables, files))
+    cases, unread = _with_data(content.case, path.parent, files)
     tuners = tuple(content.tune.values())
     problems += unread + duplicate_names(tuners, cases, content.criterion)
     cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
@@ -227,12 +231,25 @@ def _without_odd_data(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[P
     odd = [
         k
         for k, case in enumerate(cases)
-        if isinstance(case, dict) and not isinstance(case.get("data", ""), str)
+        if isinstance(case, dict) and not _is_data(case.get("data", ""))
     ]
-    why = "data: write the path of a file, in quotes"
+    why = "data: write the path of a file, in quotes, or a list of them"
     problems = [Problem("C001", _case(tables, k), why, place=("case", k, "data")) for k in odd]
-    kept = [case for k, case in enumerate(cases) if k not in odd]
+    kept = [_with_tuple(case) for k, case in enumerate(cases) if k not in odd]
     return {**tables, "case": kept}, problems
+
+
+def _is_data(given: object) -> bool:
+    """Whether it is a path, or a list of paths."""
+    several = isinstance(given, list) and bool(given) and all(isinstance(f, str) for f in given)
+    return several or isinstance(given, str)
+
+
+def _with_tuple(case: object) -> object:
+    """The case with a list of files as what it is in a program, where lists are numbers."""
+    if isinstance(case, dict) and isinstance(case.get("data"), list):
+        return {**case, "data": tuple(case["data"])}
+    return case
 
 
 def _problem(
@@ -278,31 +295,72 @@ def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]
 # --- data ----------------------------------------------------------------------------------------
 
 
-def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], list[Problem]]:
+def _with_data(
+    cases: Sequence[Case], folder: Path, files: CaseFiles
+) -> tuple[tuple[Case, ...], list[Problem]]:
     """The cases with their tables; a file that several use is read once."""
-    from estimica.data.readers import read_data
-    from estimica.data.requirements import require_total_cells
-
-    tables: dict[tuple[str, str | None], Data | EstimicaError] = {}
-    cells: list[int] = []
+    tables = _Tables(folder)
     read, problems = [], []
-    for case in cases:
-        if case.data is None:
-            read.append(case)
-            continue
-        path = str(folder / str(case.data))
-        key = (path, case.sheet)
-        if case.active and key not in tables:
+    for written in cases:
+        where = f"case '{written.name}'" if written.name != STAR else f"data '{written.data}'"
+        try:
+            meant = files.cases(written)
+        except DataError as error:
+            problems.append(Problem(error.code, where, error.message))
+            meant = []
+        for case in meant:
             try:
-                require_total_cells(path, cells, _TOGETHER)
-                data = read_data(path, sheet=case.sheet)
-                cells.append(len(data) * len(data.columns))
-                require_total_cells(path, cells, _TOGETHER)
-                tables[key] = data
+                read.append(replace(case, data=tables.of(case)))
             except EstimicaError as error:
-                tables[key] = error
-        table = tables.get(key)
-        if isinstance(table, EstimicaError):
-            problems.append(Problem(table.code, f"case '{case.name}'", table.message))
-        read.append(replace(case, data=table if isinstance(table, Data) else path))
+                problems.append(Problem(error.code, f"case '{case.name}'", error.message))
+                read.append(replace(case, data=tables.path(case)))
+        several = [c.data for c in read[-len(meant) :] if isinstance(c.data, Data)] if meant else []
+        if len(several) == len(meant) > 1 and is_continued(several, written.time):
+            message = f"its {len(several)} files continue each other, and each begins anew"
+            advice = "write join = true to make one record of them"
+            problems.append(Problem("C112", where, message, advice, warning=True))
     return tuple(read), problems
+
+
+class _Tables:
+    """Files that were read for the cases before, each once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[tuple[str, str | None], Data | EstimicaError] = {}
+        self._cells: list[int] = []
+
+    def of(self, case: Case) -> Data | str | None:
+        """The table of a case; its path where it is not used, none where there is none."""
+        if case.data is None:
+            return None
+        if not case.active:
+            return self.path(case)
+        if not isinstance(case.data, tuple):
+            return self._read(self.path(case), case.sheet)
+        pieces = [self._read(str(self._folder / f), case.sheet) for f in case.data]
+        return joined(pieces, case.time)
+
+    def path(self, case: Case) -> str:
+        """Where the data are, or the first of several files."""
+        name = case.data[0] if isinstance(case.data, tuple) else case.data
+        return str(self._folder / str(name))
+
+    def _read(self, path: str, sheet: str | None) -> Data:
+        from estimica.data.readers import read_data
+        from estimica.data.requirements import require_total_cells
+
+        key = (path, sheet)
+        if key not in self._known:
+            try:
+                require_total_cells(path, self._cells, _TOGETHER)
+                data = read_data(path, sheet=sheet)
+                self._cells.append(len(data) * len(data.columns))
+                require_total_cells(path, self._cells, _TOGETHER)
+                self._known[key] = data
+            except EstimicaError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, EstimicaError):
+            raise found
+        return found

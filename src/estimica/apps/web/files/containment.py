@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base.code.reference import CodeRefusedError, code_reference, means_code
-from estimica.base.errors import WebError
+from estimica.base.errors import DataError, WebError
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
 from estimica.base.problems import Problem
+from estimica.data.patterns import is_pattern, matching_files
 from estimica.execute.runs.store import Store
 from estimica.study.file.trust import (
     NamedCode,
@@ -111,7 +112,8 @@ def containment_problems(
     real = Path(os.path.realpath(root))
     problems = {}
     for where, name, must in _names(tables):
-        if not _is_inside(folder, name, real, must):
+        meant = _meant(folder, name, real) if must else ()
+        if not all(_is_inside(folder, n, real, must) for n in (name, *meant)):
             message = f"'{name}' is outside the served folder"
             problems[where, name] = Problem("G020", where, message, "copy it into the folder")
     return tuple(problems.values())
@@ -126,6 +128,16 @@ def _names(tables: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
         )
         file = _python_file(text)
         yield where, file or text, bool(file) or certain
+
+
+def _meant(folder: Path, name: str, root: Path) -> Iterator[str]:
+    """The files that a name with wildcards means, if itself it stays inside."""
+    if not is_pattern(name, folder) or not _is_inside(folder, name, root, must=True):
+        return
+    try:
+        yield from matching_files(name, folder)
+    except DataError:
+        return
 
 
 def _python_file(text: str) -> str:

@@ -21,6 +21,9 @@ from estimica.apps.web.sheets.cases import CaseValues
 from estimica.apps.web.sheets.spreadsheet import HOW, Sheet
 from estimica.apps.web.sheets.starts import FreeStarts
 from estimica.base.errors import EstimicaError, WebError
+from estimica.data.patterns import WILD
+
+MOST_FILES = 6  # that are named
 
 
 async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
@@ -170,7 +173,7 @@ def _line(desk: StudySession, k: int, case: dict[str, Any], renew: Any) -> None:
             )
             choice.props("dense outlined options-dense").props["aria-label"] = f"Role of {name}"
         for text in (
-            str(case.get("data", "")),
+            _data_text(case.get("data", "")),
             _names(case, "inputs"),
             _names(case, "outputs"),
             _names(case, "fix"),
@@ -178,6 +181,11 @@ def _line(desk: StudySession, k: int, case: dict[str, Any], renew: Any) -> None:
             with ui.element("td"):
                 ui.label(text).classes("est-mono")
         remove_cell(desk, place, name, renew)
+
+
+def _data_text(data: object) -> str:
+    """A file, or several."""
+    return ", ".join(map(str, data)) if isinstance(data, list) else str(data)
 
 
 def _names(case: dict[str, Any], key: str) -> str:
@@ -196,6 +204,7 @@ def _add(desk: StudySession) -> None:
             return
         known = {c.get("name") for c in desk.entries(("case",))}
         stem = data.rpartition("/")[2].rpartition(".")[0] or data
+        stem = "*" if WILD.search(stem) else stem  # each is called like its file
         name = next(n for n in (stem, *(f"{stem} {k}" for k in range(2, 999))) if n not in known)
         entry: dict[str, Any] = {"name": name, "data": data}
         try:
@@ -211,7 +220,12 @@ def _add(desk: StudySession) -> None:
 
     with ui.row().classes("items-center gap-2"):
         box = (
-            ui.select(near, with_input=True, label="Data file of a new case")
+            ui.select(
+                near,
+                with_input=True,
+                new_value_mode="add-unique",
+                label="Data file of a new case, or logs/*.csv",
+            )
             .props("outlined dense options-dense")
             .classes("w-80")
         )
@@ -251,7 +265,7 @@ async def show_case(workbench: Workbench, desk: StudySession, rest: str) -> None
 
 async def _preview(desk: StudySession, k: int) -> tuple[dict[str, Any], str]:
     data = desk.value(("case", k, "data"))
-    if not isinstance(data, str):
+    if not data or not isinstance(data, (str, list)):
         return {}, "" if data is None else "data: write the path of a file"
     try:
         args = {
@@ -267,6 +281,8 @@ async def _preview(desk: StudySession, k: int) -> tuple[dict[str, Any], str]:
 def _pick(desk: StudySession, k: int, data: dict[str, Any], wrong: str) -> None:
     near = nearby(desk, [f.name for f in desk.folder.data_files()])
     known = desk.value(("case", k, "data"))
+    if isinstance(known, list):
+        known = _data_text(known)
     if isinstance(known, str) and known not in near:
         near.append(known)
 
@@ -283,7 +299,9 @@ def _pick(desk: StudySession, k: int, data: dict[str, Any], wrong: str) -> None:
             ui.select(
                 near,
                 value=known if isinstance(known, str) else None,
-                label="File",
+                label="File, or logs/*.csv",
+                with_input=True,
+                new_value_mode="add-unique",
                 on_change=lambda e: choose(e.value),
             )
             .props("outlined dense options-dense hide-bottom-space")
@@ -295,6 +313,12 @@ def _pick(desk: StudySession, k: int, data: dict[str, Any], wrong: str) -> None:
             box.props["error-message"] = wrong
         if data:
             ui.label(f"{data['rows']} rows, {len(data['columns'])} columns").classes("est-soft")
+    if len(files := data.get("files", ())) > 1:
+        joined = bool(desk.value(("case", k, "join")))
+        each = "parts of one record" if joined else "each a case of its own"
+        more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+        ui.label(f"{len(files)} files, {each}: {', '.join(files[:MOST_FILES])}{more}; the first is "
+                 "drawn below.").classes("est-soft")  # fmt: skip
     if not known:
         ui.label("No data: choose a file. A case of a design needs none.").classes("est-soft")
 

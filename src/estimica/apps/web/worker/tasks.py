@@ -63,8 +63,12 @@ def check(study: Path) -> Answer:
     return {"problems": [{k: getattr(p, k) for k in keys} for p in problems]}
 
 
-def preview(study: Path, data: str, sheet: str | None = None, time: str | None = None) -> Answer:
-    """The columns of a data file, and a picture of them."""
+def preview(
+    study: Path, data: str | list[str], sheet: str | None = None, time: str | None = None
+) -> Answer:
+    """The columns of a data file, or the first of several, and a picture of them."""
+    from estimica.study.file.several import CaseFiles
+
     table = _data(study, data, sheet)
     stamps = _stamps(table, time)
     columns = [
@@ -83,16 +87,17 @@ def preview(study: Path, data: str, sheet: str | None = None, time: str | None =
         "columns": columns,
         "constants": _plain(table.constants),
         "notes": list(table.notes),
+        "files": list(CaseFiles(study.parent).of(data)),
         "figure": _figure(_picture(table, stamps)),
     }
 
 
-def match(study: Path, data: str, sheet: str | None = None) -> Answer:
+def match(study: Path, data: str | list[str], sheet: str | None = None) -> Answer:
     """The entries of a case that the names and units of a file's columns suggest."""
     from estimica.study.draft.columns import Table
     from estimica.study.draft.run import draft
 
-    text = draft(_model(study), "Model.mo", None, [Table(data, _data(study, data, sheet))])
+    text = draft(_model(study), "Model.mo", None, [Table("data", _data(study, data, sheet))])
     (case,) = load_toml(text)["case"]
     return {"case": {k: v for k, v in case.items() if k not in ("name", "data")}}
 
@@ -215,6 +220,7 @@ TASKS: Mapping[str, Callable[..., Answer]] = {
 
 def _state(study: Path) -> tuple[object, ...]:
     """What tells that a study is still the one that was read: its text, its code, files' times."""
+    from estimica.study.file.several import CaseFiles
     from estimica.study.file.trust import code_in
 
     text = read_text(study, "utf-8-sig")
@@ -229,7 +235,10 @@ def _state(study: Path) -> tuple[object, ...]:
         names += [table.get("source"), *(libraries if isinstance(libraries, list) else [])]
     files = [f for one in code_in(tables, study.parent).values() for f in one.files]
     code = tuple((str(f.path), f.sha256) for f in files)
-    return text, code, *(_changed(study.parent / n) for n in names if isinstance(n, str))
+    listed = CaseFiles(study.parent).in_tables({"case": [{"data": n} for n in names]})["case"]
+    several = [c["data"] if isinstance(c["data"], list) else [c["data"]] for c in listed]
+    meant = [n for own in several for n in own if isinstance(n, str)]
+    return text, code, *((n, _changed(study.parent / n)) for n in meant)
 
 
 def _changed(path: Path) -> object:
@@ -295,10 +304,13 @@ def _points(outputs: int) -> int:
     return max(FEWEST, CURVES // max(2 * outputs, 1))
 
 
-def _data(study: Path, data: str, sheet: str | None) -> Data:
+def _data(study: Path, data: str | list[str], sheet: str | None) -> Data:
+    """The table of a file, or of the first of several."""
     from estimica.data.readers import read_data
+    from estimica.study.file.several import CaseFiles
 
-    return read_data(study.parent / data, sheet=sheet)
+    first = CaseFiles(study.parent).of(data)[0]
+    return read_data(study.parent / first, sheet=sheet)
 
 
 def _estimates(result: Mapping[str, Any]) -> dict[str, float]:

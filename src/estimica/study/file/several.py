@@ -1,0 +1,98 @@
+"""Several files of one kind: a case of the study file that means many, or one record of many files.
+
+Files are looked for once, so that what was found to be safe is what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from estimica.base.errors import DataError
+from estimica.data.patterns import file_labels, is_pattern, matching_files
+from estimica.study.case import Case
+
+STAR = "*"
+
+
+class CaseFiles:
+    """The files that cases of a study in `folder` mean by names with wildcards and by lists."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[str, ...] | DataError] = {}
+
+    def means_several(self, data: object) -> bool:
+        """Whether it is a list of names, or a name with wildcards."""
+        if isinstance(data, str):
+            return data in self._known or is_pattern(data, self._folder)
+        return isinstance(data, (list, tuple))
+
+    def of(self, data: object) -> tuple[str, ...]:
+        """All files, each once, in natural order within each name."""
+        names = [data] if isinstance(data, str) else data
+        assert isinstance(names, (list, tuple))
+        files = [f for n in names for f in (self._matching(n) if self.means_several(n) else (n,))]
+        return tuple(dict.fromkeys(files))
+
+    def _matching(self, pattern: str) -> tuple[str, ...]:
+        if pattern not in self._known:
+            try:
+                self._known[pattern] = matching_files(pattern, self._folder)
+            except DataError as error:
+                self._known[pattern] = error
+        found = self._known[pattern]
+        if isinstance(found, DataError):
+            raise found
+        return found
+
+    def in_tables(self, tables: Mapping[str, Any]) -> dict[str, Any]:
+        """The tables with the files that are meant in place of patterns, to be looked at."""
+        cases = tables.get("case")
+        if not isinstance(cases, list):
+            return dict(tables)
+        return {**tables, "case": [self._listed(c) for c in cases]}
+
+    def _listed(self, case: object) -> object:
+        if not isinstance(case, Mapping) or not self.means_several(case.get("data")):
+            return case
+        data = case["data"]
+        names = [n for n in ([data] if isinstance(data, str) else data) if isinstance(n, str)]
+        listed = list(names)  # also what matches nothing: where it leads to is looked at too
+        for name in names:
+            try:
+                listed += self.of(name)
+            except DataError:
+                continue
+        return {**case, "data": list(dict.fromkeys(listed))}
+
+    def cases(self, case: Case) -> list[Case]:
+        """A case for each file, named by it; one of them all where they are joined."""
+        if not self.means_several(case.data):
+            return [case]
+        files = self.of(case.data)
+        if case.join:
+            name = " ".join(case.name.replace(STAR, " ").split()) or file_labels(files)[0]
+            return [replace(case, name=name, data=files)]
+        template = case.name if STAR in case.name else f"{case.name} {STAR}"
+        labels = file_labels(files)
+        return [
+            replace(case, name=template.replace(STAR, label), data=file)
+            for label, file in zip(labels, files, strict=True)
+        ]
+
+
+def with_case_names(tables: Mapping[str, Any], files: CaseFiles) -> dict[str, Any]:
+    """The tables in which cases of several files need no name: each is called like its file."""
+    cases = tables.get("case")
+    if not isinstance(cases, list):
+        return dict(tables)
+    named = [
+        {"name": STAR, **c}
+        if isinstance(c, Mapping) and "name" not in c and files.means_several(c.get("data"))
+        else c
+        for c in cases
+    ]
+    return {**tables, "case": named}
