@@ -172,6 +172,7 @@ READ: Mapping[str, Change] = {
     "half a stretch": (START, "exclude = [[5]]"),
     "a filter": (START, "prefilter = { band = [2, 1] }"),
     "a case without a name": ('name = "run 1"\n', ""),
+    "a pattern that matches no file": ('"run1.csv"', '"run*.tsv"'),
     "data that is not a path": ('data = "run1.csv"', "data = 3"),
     "a misspelt table": ("[tune]", "[tuners]"),
     "an unknown table": ("[tune]", "[xyzzy]"),
