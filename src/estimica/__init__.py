@@ -19,7 +19,15 @@ _public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return _public(name)
+        from types import FunctionType
+
+        value = _public(name)
+        if isinstance(value, FunctionType):
+            from estimica.base.public.calls import public_call
+
+            value = public_call(name, value)
+        globals()[name] = value  # asked for once
+        return value
     from estimica.base.suggest import did_you_mean
 
     hint = did_you_mean(name, __all__)

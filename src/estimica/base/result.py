@@ -8,7 +8,7 @@ computes never loads what pages need.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -63,6 +63,21 @@ class Progress:
     count: int
     failed: int = 0
     text: str = ""
+    pieces: str = field(default="", kw_only=True)  # what is counted: replicates, folds
+
+    @property
+    def share(self) -> float | None:
+        """The share of the work that is done; None where nobody can tell."""
+        return self.done / self.count if self.count else None
+
+    @property
+    def words(self) -> str:
+        """How far it is, in words."""
+        if self.text:
+            return self.text
+        of = f" of {self.count}" if self.count else ""
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.done}{of} {self.pieces}".rstrip() + failed
 
 
 class Result(Saved):

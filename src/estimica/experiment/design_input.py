@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimica.base.errors import ExperimentError
+from estimica.base.public.calls import told
 from estimica.compiled.model.interface import Model
 from estimica.estimate.fit.result import Fit
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
@@ -52,7 +53,7 @@ def design_input(
     values: Numbers | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
-    progress: OnProgress | None = None,
+    progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
 ) -> InputDesign | FreeInput:
     """The input that would tell most about the tuners, among those that `settings` speaks of.
@@ -66,9 +67,9 @@ def design_input(
     table = input_design_table(_own(study), settings or {})
     origin, nominal, sigma = _asked(study, table, values)
     if table.kind == "free":
-        return replace(_free(origin, table, nominal, sigma, progress), origin=origin)
+        return replace(_free(origin, table, nominal, sigma, told(progress)), origin=origin)
     here = CandidateContext(design_problem(origin, table, nominal, sigma), table)
-    many = CandidateRunner(executor, workers, run or NoRunWriter(), progress)
+    many = CandidateRunner(executor, workers, run or NoRunWriter(), told(progress))
     if table.kind == "multisine":
         design = multisine_design(here.bench, table)
     else:

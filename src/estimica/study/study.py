@@ -10,7 +10,9 @@ from pathlib import Path
 
 from estimica.base.code.reference import CodeRefusedError, means_code
 from estimica.base.code.trusted import TrustedCode, trusted_code
+from estimica.base.errors import TunerError
 from estimica.base.problems import Problem, raise_all
+from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import Observations
 from estimica.study.case import Case
@@ -104,14 +106,16 @@ class Study:
         estimation: Estimation | None = None,
         criteria: Iterable[Criterion] | None = None,
         partition: Partition | None = None,
+        starts: Mapping[str, float] | None = None,
     ) -> Study:
         """The same study with other tuners, cases, criteria or another way to estimate.
 
-        The code of another criterion is read now, so that every process has the same.
+        `starts` are values that tuners start from, by name. The code of another criterion is read
+        now, so that every process has the same.
         """
         return Study(
             self.bare,
-            self.tuners if tuners is None else tuners,
+            started_at(self.tuners if tuners is None else tuple(tuners), starts or {}),
             self.cases if cases is None else cases,
             estimation=estimation or self.estimation,
             solver=self.solver,
@@ -257,6 +261,16 @@ class Study:
             f"<Study '{self.name}': {len(self.active_tuners)} tuners, "
             f"{len(self.written_cases)} cases, criterion {self.estimation.criterion}>"
         )
+
+
+def started_at(tuners: tuple[Tuner, ...], starts: Mapping[str, float]) -> tuple[Tuner, ...]:
+    """The tuners with other starts; an error where one of them is not a tuner."""
+    names = [t.name for t in tuners]
+    for name in starts:
+        if name not in names:
+            hint = did_you_mean(name, names) or f" (there are {', '.join(names)})"
+            raise TunerError("T019", f"starts: the study has no tuner '{name}'{hint}")
+    return tuple(replace(t, start=starts[t.name]) if t.name in starts else t for t in tuners)
 
 
 def duplicate_names(

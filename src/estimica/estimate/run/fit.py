@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.base.public.calls import told
 from estimica.estimate.conclusion.run import conclude
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.twins import Twin, allowed, is_apart, symmetry, twins
@@ -35,27 +37,42 @@ GAINED = 0.75
 def fit(
     study: Study,
     *,
-    progress: OnProgress | None = None,
+    starts: int | Mapping[str, float] | None = None,
+    seed: int | None = None,
+    progress: OnProgress | bool | None = None,
     workers: int | None = 1,
     run: RunWriter | None = None,
 ) -> Fit:
     """Find the tuners of a study from its calibrating cases.
 
-    `progress` is called after every iteration; several starts are shared among `workers`
-    processes, noted in `run` as they end, and found there when it is taken up again. Ctrl-C ends
-    the search and returns the best values so far.
+    `starts` is the number of starts, or the values that tuners start from, `{"R": 2}`; it stands
+    before what the study says, as `seed` does, from which further starts are drawn. A function as
+    `progress` is called after every iteration; by default there is a bar. Several starts are shared
+    among `workers` processes, noted in `run` as they end, and found there when it is taken up
+    again. Ctrl-C ends the search and returns the best values so far.
     """
-    begun = perf_counter()
-    setup = prepare(study)
+    begun, tell = perf_counter(), told(progress)
+    setup = prepare(_started(study, starts, seed))
     cases = setup.calibration()
-    if study.estimation.starts > 1:
+    if setup.study.estimation.starts > 1:
         from estimica.estimate.run.multistart import multistart
 
-        searched, starts = multistart(setup, cases, progress, workers, run)
+        searched, ends = multistart(setup, cases, tell, workers, run)
     else:
-        searched, starts = find(setup, cases, cases.unknowns.start, progress), ()
-    concluded = conclude(setup, cases, searched, starts, perf_counter() - begun)
+        searched, ends = find(setup, cases, cases.unknowns.start, tell), ()
+    concluded = conclude(setup, cases, searched, ends, perf_counter() - begun)
     return with_twins(concluded, cases)
+
+
+def _started(study: Study, starts: int | Mapping[str, float] | None, seed: int | None) -> Study:
+    """The study with another number of starts, or with tuners that start elsewhere."""
+    if isinstance(starts, Mapping):
+        study = study.with_(starts=starts)
+    given = {"starts": starts if isinstance(starts, int) else None, "seed": seed}
+    chosen: dict[str, Any] = {n: v for n, v in given.items() if v is not None}
+    if not chosen:
+        return study
+    return study.with_(estimation=replace(study.estimation, **chosen))
 
 
 # --- Exchanges: a cheap look for twins of an estimate, by exchanging unknowns and changing signs.

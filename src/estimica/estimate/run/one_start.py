@@ -26,6 +26,18 @@ class Progress(base.Progress):
     start: int = 0  # which of several starts
 
     @property
+    def share(self) -> float | None:
+        """Starts that have ended; None where there is one, whose iterations nobody can tell."""
+        return self.done / self.count if self.count > 1 else None
+
+    @property
+    def words(self) -> str:
+        """How far it is, in words."""
+        if self.count > 1:
+            return f"{self.done} of {self.count} starts, cost {self.iteration.cost:.6g}"
+        return f"iteration {self.iteration.number}, cost {self.iteration.cost:.6g}"
+
+    @property
     def starts(self) -> int:
         """How many starts there are."""
         return self.count

@@ -130,13 +130,16 @@ def pickled_outcome(task: Callable[[Any, Any], object], context: Any, item: byte
 
 def pickled(value: object, what: str) -> bytes:
     """A value on its way to a worker; `what` is its name where it cannot travel."""
+    from cloudpickle import dumps  # functions of notebooks and scripts, lambdas too, as they are
+
     try:
-        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        content: bytes = dumps(value, pickle.HIGHEST_PROTOCOL)
+        return content
     except Exception as error:
         raise ExecuteError(
             "X002",
-            f"{what} cannot be sent to a worker process: {error_text(error)}; define functions at "
-            "the top of a module, or use 1 worker",
+            f"{what} cannot be sent to a worker process: {error_text(error)}; leave out what is "
+            "open or locked (files, connections, locks), or use 1 worker",
         ) from error
 
 

@@ -74,7 +74,7 @@ class DaskCluster(Executor):
             return []
         build, function = pickled(context.build, "the context"), pickled(task, "the task")
         parcels = [(k, pickled(item, f"item {k}")) for k, item in enumerate(items)]
-        self._start(with_main=any(b"__main__" in p for p in (build, function)))
+        self._start()
         size = max(1, batch or batch_size(len(items), self.workers))
         todo = deque(parcels[a : a + size] for a in range(0, len(items), size))
         outcomes: list[ItemOutcome[R] | None] = [None] * len(items)
@@ -184,11 +184,11 @@ class DaskCluster(Executor):
             self._cluster.scale(self._count)
         return cluster_shortage(threads, self._address)
 
-    def _start(self, with_main: bool) -> None:
+    def _start(self) -> None:
         if self._client is not None:
             return
         with _quiet():
-            self._client = self._joined(PATIENCE) if self._address else self._own(with_main)
+            self._client = self._joined(PATIENCE) if self._address else self._own()
         if self._address:
             self._count = threads_of(self._client) or 0
             if not self._count:
@@ -211,14 +211,14 @@ class DaskCluster(Executor):
                 f"({error_text(error)}); start one with `dask scheduler`, or use 'dask'",
             ) from error
 
-    def _own(self, with_main: bool) -> Any:
+    def _own(self) -> Any:
         import dask
         from distributed import Client, LocalCluster
 
         self._held.enter_context(one_thread_each())
         variables = self._held.enter_context(library_child_environment())
         try:
-            with dask.config.set(SETTINGS), without_main_script(not with_main):
+            with dask.config.set(SETTINGS), without_main_script():
                 self._cluster = LocalCluster(
                     n_workers=self._count,
                     threads_per_worker=1,

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from estimica.base.errors import ExecuteError
 from estimica.execute.outcome import ItemOutcome, Kind
-from estimica.execute.workers.child import NOT_GUARDED, PREPARED, outcome_of, pickled
+from estimica.execute.workers.child import PREPARED, outcome_of, pickled
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, batch_size
 from estimica.execute.workers.process import WorkerProcess, exit_description
@@ -31,7 +31,6 @@ class LocalProcesses(Executor):
 
     def __init__(self, workers: int) -> None:
         self._count = workers
-        self._with_main = False
         self._crew: list[WorkerProcess] = []
 
     @property
@@ -55,9 +54,6 @@ class LocalProcesses(Executor):
         if not items:
             return []
         work = _Work(task, items, context, on_done)
-        if work.needs_main and not self._with_main:
-            self.close()  # these workers do not know the script
-            self._with_main = True
         size = max(1, batch or batch_size(len(items), self._count))
         try:
             self._do(work, deque(range(len(items))), self._count, size)
@@ -79,7 +75,7 @@ class LocalProcesses(Executor):
                 while todo:
                     work.give_up(todo.popleft())
             while todo and len(self._crew) < width:
-                self._crew.append(WorkerProcess(self._with_main))
+                self._crew.append(WorkerProcess())
             for worker in self._crew[:width]:
                 if todo and not worker.busy:
                     given = [todo.popleft() for _ in range(min(batch, len(todo)))]
@@ -109,7 +105,7 @@ class LocalProcesses(Executor):
         """Return the items of a dead worker to the pile; how many workers fewer there may be."""
         self._crew.remove(worker)
         how = worker.end(PATIENCE)
-        if worker.preparing and (width == 1 or how == NOT_GUARDED):
+        if worker.preparing and width == 1:
             raise _not_prepared(how)
         todo.extendleft(k for k in reversed(worker.pending) if k != worker.item)
         if worker.item is not None:
@@ -146,11 +142,6 @@ class _Work(Generic[R]):
         self._deaths = 0
 
     @property
-    def needs_main(self) -> bool:
-        """Whether something sent is defined in the script that runs."""
-        return any(b"__main__" in sent for sent in (self.build, self.task, *self.items))
-
-    @property
     def hopeless(self) -> bool:
         """Whether workers keep dying and nothing has ever been done."""
         return self._deaths >= DEATHS and not any(o and o.done for o in self.outcomes)
@@ -182,13 +173,6 @@ class _Work(Generic[R]):
 
 
 def _not_prepared(code: int) -> ExecuteError:
-    if code == NOT_GUARDED:
-        return ExecuteError(
-            "X008",
-            "worker processes have to import this script, because what they need is defined in "
-            "it, and it starts workers when it is imported; put what it does under "
-            "`if __name__ == '__main__':`, or use 1 worker",
-        )
     return ExecuteError(
         "X009",
         f"every worker process ended while it prepared its work (the last with "

@@ -27,10 +27,10 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 class WorkerProcess:
     """A process, the items it has been given and has not answered yet, and what it holds."""
 
-    def __init__(self, with_main: bool) -> None:
+    def __init__(self) -> None:
         self.connection, theirs = _SPAWN.Pipe()
         try:
-            with _children_in_order(with_main) as before:
+            with _children_in_order() as before:
                 self._process = _SPAWN.Process(target=serve, args=(theirs, before), daemon=True)
                 self._process.start()
         except OSError as error:
@@ -106,12 +106,12 @@ class WorkerProcess:
 
 
 @contextlib.contextmanager
-def _children_in_order(with_main: bool) -> Iterator[Variables]:
+def _children_in_order() -> Iterator[Variables]:
     """Whatever a process that is spawned inside must not inherit, or must."""
     with (
         one_thread_each(),
         _interrupts_held(),
-        without_main_script(not with_main),
+        without_main_script(),
         library_child_environment() as before,
     ):
         yield before
@@ -152,15 +152,13 @@ def _interrupts_held() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def without_main_script(wanted: bool) -> Iterator[None]:
-    """Spawned processes import the script that runs; few need it, and most have no guard.
+def without_main_script() -> Iterator[None]:
+    """Spawned processes would import the script that runs, from its top and without a guard.
 
-    What came through a pipe ("<stdin>") cannot be imported at all.
+    None of them needs it: what it defines is sent to them as it is.
     """
     main = sys.modules["__main__"]
-    script = os.path.isfile(getattr(main, "__file__", None) or "")
-    if wanted or not (script or main.__spec__):
-        sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.modules["__main__"] = types.ModuleType("__main__")
     try:
         yield
     finally:

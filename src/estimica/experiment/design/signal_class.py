@@ -78,7 +78,7 @@ def try_candidates(
         candidates[number] = _candidate(here.bench, points[number], outcome)
         if many.progress:
             done = sum(c.error != "not tried" for c in candidates)
-            many.progress(Progress(done, len(candidates)))
+            many.progress(Progress(done, len(candidates), pieces="candidates"))
 
     pieces = {f"candidate {k:06d}": dict(p) for k, p in enumerate(points)}
     interrupted = False

@@ -96,6 +96,17 @@ class SearchProgress(Progress):
     best: float
 
     @property
+    def share(self) -> float | None:
+        """Starts that have ended; None where there is one."""
+        return (self.done - 1) / self.count if self.count > 1 else None
+
+    @property
+    def words(self) -> str:
+        """How far it is, in words."""
+        start = f"start {self.done} of {self.count}, " if self.count > 1 else ""
+        return f"{start}{self.text}"
+
+    @property
     def start(self) -> int:
         """Which start is searched: what is done, by its former name."""
         return self.done

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from estimica.base.errors import InferError
+from estimica.base.public.calls import told
 from estimica.base.result import Progress
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
@@ -72,7 +73,7 @@ def bootstrap(
     block_length: int | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
-    progress: OnProgress | None = None,
+    progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
 ) -> Bootstrap:
     """Repeat a fit on `replicates` sets of simulated data; biases, standard errors, intervals.
@@ -84,7 +85,7 @@ def bootstrap(
     ones are noted in `run`, and found there when it is taken up again. The same seed gives the
     same numbers whoever does the work. Ctrl-C ends it with those done so far.
     """
-    begun = perf_counter()
+    begun, tell = perf_counter(), told(progress)
     require_estimate(fit, "bootstrap", noise=True)
     require_kind(kind)
     if kind != "parametric":
@@ -98,8 +99,9 @@ def bootstrap(
 
     def note(number: int, outcome: ItemOutcome[Any]) -> None:
         outcomes[number] = outcome
-        if progress:
-            progress(Progress(len(outcomes), replicates, sum(map(_has_failed, outcomes.values()))))
+        if tell:
+            failed = sum(map(_has_failed, outcomes.values()))
+            tell(Progress(len(outcomes), replicates, failed, pieces="replicates"))
 
     interrupted = False
     try:

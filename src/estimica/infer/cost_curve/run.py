@@ -8,6 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from estimica.base.errors import FitError
+from estimica.base.public.calls import told
+from estimica.base.result import Progress
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import scored
 from estimica.estimate.objective.predictor import Failure
@@ -36,7 +38,7 @@ def cost_curve(
     hessian: Kind = "gauss-newton",
     workers: int | None = 1,
     executor: str = "local",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> CostCurve:
     """The cost over one tuner around its estimate, P(τ); a study is fitted first.
 
@@ -55,7 +57,7 @@ def cost_curve(
     x = grid_of(unknown, float(values[place]), ranges, points)
     start = objective.unknowns.coordinates(values)
     task = MapTask(setup, objective, start, (place,), x, refit)
-    outcomes = each_of(task, _point, x, executor, workers, progress)
+    outcomes = each_of(task, _point, x, executor, workers, told(progress), "points")
     cost, H, kind = curvature(setup, scales, start, (place,), hessian, refit)
     return CostCurve(
         study=setup.study.name,

@@ -13,6 +13,8 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
+from estimica.base.public.calls import told
+from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.fit.result import Fit
@@ -49,7 +51,7 @@ def criterion_map(
     hessian: Kind = "gauss-newton",
     workers: int | None = 1,
     executor: str = "local",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> CriterionMap:
     """The cost over a grid of two tuners around the estimate; a study is fitted first.
 
@@ -76,7 +78,7 @@ def criterion_map(
     start = objective.unknowns.coordinates(values)
     places = (chosen[0], chosen[1])
     task = MapTask(setup, objective, start, places, x, refit)
-    rows = each_of(task, _row, y, executor, workers, progress)
+    rows = each_of(task, _row, y, executor, workers, told(progress), "rows")
     cost, H, kind = curvature(setup, scales, start, places, hessian, refit)
     units = [objective.unknowns.items[k].unit for k in chosen]
     return CriterionMap(
@@ -173,7 +175,8 @@ def each_of(
     values: Vector,
     name: str,
     workers: int | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Callable[[Progress], None] | None,
+    pieces: str,
 ) -> list[T]:
     """Rows of a map or points of a curve; each begins at the centre, so that it does not matter
     who does it."""
@@ -183,7 +186,7 @@ def each_of(
 
     def tell(index: int, outcome: ItemOutcome[T]) -> None:
         if progress:
-            progress(next(count), len(values))
+            progress(Progress(next(count), len(values), pieces=pieces))
 
     context = Context(build=build, built=task)
     with executor_of(name, workers) as many:

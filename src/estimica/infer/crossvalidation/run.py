@@ -12,6 +12,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.public.calls import told
 from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.prefilter import error_filter
@@ -49,7 +50,7 @@ def crossvalidate(
     by: str | None = None,
     workers: int | None = 1,
     executor: str = "local",
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
     run: RunWriter | None = None,
 ) -> CrossValidation:
     """Leave out cases or stretches of time in turn, fit without them, and predict them.
@@ -58,7 +59,7 @@ def crossvalidate(
     not count, but the simulation runs through it. Each fit begins at that of all data. Folds are
     shared among `workers` and noted in `run`, where they are found when it is taken up again.
     """
-    begun = perf_counter()
+    begun, tell = perf_counter(), told(progress)
     if by is not None and by not in WAYS:
         raise InferError("I343", f"by '{by}'{did_you_mean(by, WAYS)} ({' or '.join(WAYS)})")
     if folds is not None and folds < 2:
@@ -76,9 +77,9 @@ def crossvalidate(
 
     def note(number: int, outcome: ItemOutcome[Any]) -> None:
         outcomes[number] = outcome
-        if progress:
+        if tell:
             failed = sum(_result(full, plan[k], k, o).failed for k, o in outcomes.items())
-            progress(Progress(len(outcomes), len(plan), failed))
+            tell(Progress(len(outcomes), len(plan), failed, pieces="folds"))
 
     interrupted = False
     try:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
+from estimica.base.public.calls import told
+from estimica.base.result import Progress
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.twins import twin_advice
 from estimica.estimate.run.fit import fit as estimate
@@ -26,6 +30,10 @@ from estimica.study.study import Study
 CORRELATED = 0.95
 
 
+def _nobody(progress: Progress) -> None:
+    """Nobody listens."""
+
+
 def identifiability(
     study: Study | Fit,
     *,
@@ -33,6 +41,7 @@ def identifiability(
     structural: bool = True,
     seed: int = 0,
     second: Study | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Identifiability:
     """Which unknowns the data determine, which no data would, and what would help.
 
@@ -40,6 +49,8 @@ def identifiability(
     asks whether better data could help, at random points of `seed`. `second` is another study of
     the same tuners: does what is left open matter there (see `second_model`)?
     """
+    tell = told(progress) or _nobody
+    tell(Progress(0, 3, text="fit"))
     fit = study if isinstance(study, Fit) else estimate(study)
     if not fit.n_free:
         raise FitError("F060", f"study '{fit.study.name}' has no unknowns; add a tuner")
@@ -49,7 +60,9 @@ def identifiability(
         )
     labels = tuple(u.label for u in fit.unknowns.items)
     correlation = correlations(fit.covariance)
+    tell(Progress(1, 3, text="what the data determine"))
     sensed = measures(fit, quiet=quiet)
+    tell(Progress(2, 3, text="what better data would determine"))
     return Identifiability(
         study=fit.study.name,
         names=labels,

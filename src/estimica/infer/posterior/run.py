@@ -13,6 +13,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.public.calls import told
 from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import listed
@@ -71,7 +72,7 @@ def sample(
     seed: int = 1,
     workers: int | None = 1,
     executor: str | Executor = "local",
-    progress: OnProgress | None = None,
+    progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
 ) -> Posterior:
     """Draw from the posterior of a fit made with criterion "ml".
@@ -83,7 +84,7 @@ def sample(
     taken up again. The same seed gives the same draws whoever does the work. Ctrl-C ends it with
     the chains done so far.
     """
-    begun = perf_counter()
+    begun, tell = perf_counter(), told(progress)
     sampling = Sampling(_method(fit, method), warmup, draws, acceptance)
     _require_counts(draws, chains, warmup, acceptance)
     arviz()  # without it nothing can be told of the chains: before the work, not after it
@@ -97,9 +98,9 @@ def sample(
 
     def note(number: int, outcome: ItemOutcome[Any]) -> None:
         outcomes[number] = outcome
-        if progress:
+        if tell:
             failed = sum(not o.done for o in outcomes.values())
-            progress(Progress(len(outcomes), chains, failed))
+            tell(Progress(len(outcomes), chains, failed, pieces="chains"))
 
     interrupted = False
     try:
@@ -117,7 +118,7 @@ def sample(
     good = [k for k in sorted(outcomes) if outcomes[k].done]
     drawn = tuple(Chain.of(outcomes[k].result()) for k in good)
     with one_thread():
-        told = predictive(place.objective, drawn, seed) if drawn else None
+        predicted = predictive(place.objective, drawn, seed) if drawn else None
     return Posterior(
         fit=fit,
         method=sampling.method,
@@ -127,7 +128,7 @@ def sample(
         numbers=tuple(good),
         chains=drawn,
         failures=tuple(FailedChain(k, o.error) for k, o in sorted(outcomes.items()) if not o.done),
-        predictive=told,
+        predictive=predicted,
         interrupted=interrupted,
         seconds=perf_counter() - begun,
     )

@@ -40,6 +40,11 @@ class ProfileProgress(Progress):
     stops: int
 
     @property
+    def words(self) -> str:
+        """How far it is, in words."""
+        return f"{self.done} of {self.count} sides, {self.stops} fits"
+
+    @property
     def ended(self) -> int:
         """Sides that have ended: what is done, by its former name."""
         return self.done

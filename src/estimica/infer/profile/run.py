@@ -13,6 +13,7 @@ from functools import partial
 from time import perf_counter
 
 from estimica.base.errors import InferError
+from estimica.base.public.calls import told
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
@@ -37,7 +38,7 @@ def profile(
     points: int = 8,
     workers: int | None = 1,
     executor: str | Executor = "local",
-    progress: OnProgress | None = None,
+    progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
 ) -> Profile:
     """Profiles of the named unknowns, or of all, with intervals of confidence `level`.
@@ -63,7 +64,7 @@ def profile(
         limits = thresholds(fit, place.objective, seen, level)
     rises = {k: float(limits.rises[k]) for k in chosen}
     asked = ProfileTask(place, point.cost, rises, points, frozenset(fit.rough.unknowns))
-    rounds = Rounds(asked, fit.starts, progress)
+    rounds = Rounds(asked, fit.starts, told(progress))
     context = Context(partial(fit_context, fit.study, estimate_of(fit)), place)
     interrupted = False
     try:

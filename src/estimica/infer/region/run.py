@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.public.calls import told
+from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.conclusion.freedom import Freedom
 from estimica.estimate.fit.result import Fit
@@ -30,6 +33,7 @@ def region(
     level: float = 0.95,
     others: str = "profile",
     points: int = POINTS,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Region:
     """The joint confidence region of two unknowns of a fit, by their names or labels.
 
@@ -51,11 +55,11 @@ def region(
         if fit.trouble(k):
             label = fit.unknowns.items[k].label
             raise InferError("I334", f"'{label}' has no region: it is {fit.trouble(k)}")
-    told = _told(around, places, others)
-    metric, radius = _sizes(told, places, level)
+    freedom = _told(around, places, others)
+    metric, radius = _sizes(freedom, places, level)
     plane = Plane(around, places, metric, others == "profile")
-    threshold = _rise(told, places, directions(plane, radius, points))
-    traced: Contour = trace(fit, plane, radius, threshold, points)
+    threshold = _rise(freedom, places, directions(plane, radius, points))
+    traced: Contour = trace(fit, plane, radius, threshold, points, told(progress))
     names = tuple(fit.unknowns.items[k].label for k in places)
     return Region(
         fit,
@@ -143,11 +147,22 @@ class Contour:
     open: int
 
 
-def trace(fit: Fit, plane: Plane, radius: float, threshold: float, points: int) -> Contour:
+def trace(
+    fit: Fit,
+    plane: Plane,
+    radius: float,
+    threshold: float,
+    points: int,
+    tell: Callable[[Progress], None] | None = None,
+) -> Contour:
     """Both curves. Directions are equally spaced where the ellipse is a circle."""
     steps = directions(plane, radius, points)
     walker = _Walker(fit, plane, threshold)
-    ends = [walker.end(step) for step in steps]
+    ends = []
+    for step in steps:
+        ends.append(walker.end(step))
+        if tell:
+            tell(Progress(len(ends), points, pieces="points"))
     contour = np.array(
         [_physical(plane, step * end) for step, end in zip(steps, ends, strict=True)]
     )

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from estimica.base.errors import InferError
+from estimica.base.public.calls import told
 from estimica.base.result import Outcome, Progress
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.objective.cost import Objective
@@ -58,6 +59,16 @@ class ReleaseProgress(Progress):
     cost: float  # of the null model
     chosen: Step | None = None  # once the step has ended
 
+    @property
+    def share(self) -> float | None:
+        """Nobody knows how many steps there will be."""
+        return None
+
+    @property
+    def words(self) -> str:
+        """How far it is, in words."""
+        return f"step {self.step}, {self.done} of {self.count} searches"
+
 
 Choose = Callable[[Step], int | None]
 OnProgress = Callable[[ReleaseProgress], None]
@@ -70,7 +81,7 @@ def release(
     risk: float | None = None,
     settings: Mapping[str, Any] | None = None,
     choose: Choose | None = None,
-    progress: OnProgress | None = None,
+    progress: OnProgress | bool | None = None,
     workers: int | None = 1,
     executor: str = "local",
     run: RunWriter | None = None,
@@ -93,7 +104,7 @@ def release(
     chosen = release_table(table if isinstance(table, Mapping) else {}, given)
     _require_likelihood(study)
     place = search_context(study)
-    work = _Work(place, chosen, choose or _proposed, progress, run or NoRunWriter())
+    work = _Work(place, chosen, choose or _proposed, told(progress), run or NoRunWriter())
     context = Context(partial(search_context, study), place)
     with hired(executor, workers) as crew:
         steps, state, outcome = work.run(crew, context)

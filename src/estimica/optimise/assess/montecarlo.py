@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from estimica.base.errors import DesignError
+from estimica.base.public.calls import told, without_none
 from estimica.estimate.fit.result import Fit
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.executor import Executor
@@ -32,23 +33,38 @@ from estimica.study.tables.optimisation import Distribution, MontecarloTable, mo
 def montecarlo(
     study: Study,
     *,
+    draw: Mapping[str, Distribution | Mapping[str, object]] | None = None,
     source: Fit | Bootstrap | Posterior | str | None = None,
+    samples: int | None = None,
+    sampling: Literal["random", "latin-hypercube", "sobol"] | None = None,
+    quantiles: Sequence[float] | None = None,
+    sensitivity: Literal["none", "morris", "sobol"] | None = None,
+    seed: int | None = None,
+    curves: int | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
-    progress: OnProgress | None = None,
+    progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
     store: Path | None = None,
-    **settings: object,
 ) -> Assessment:
     """Draw the parameters, simulate, and take the criteria: quantiles, and how often all is well.
 
     Parameters are drawn from the distributions of `draw`; the tuners of a `source` from the
     covariance of that fit, from the sample of that bootstrap, or from that posterior. A source may
-    be a name too: 'fit', 'bootstrap', 'sample', or a run in the `store`. `settings` are
-    those of the `[montecarlo]` table and stand before it.
+    be a name too: 'fit', 'bootstrap', 'sample', or a run in the `store`. Settings that are given
+    stand before those of the `[montecarlo]` table.
     """
     table = study.tables.get("montecarlo", {})
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}
+    settings = without_none(
+        draw=draw,
+        samples=samples,
+        sampling=sampling,
+        quantiles=quantiles,
+        sensitivity=sensitivity,
+        seed=seed,
+        curves=curves,
+    )
     chosen = montecarlo_table(own, settings)
     require_parameters(study, list(chosen.draw))
     spread = _filled(study, chosen.draw)
@@ -59,26 +75,26 @@ def montecarlo(
     known = None
     if given is not None:
         known = tuner_distribution(study, given, workers=workers, run=run, store=store)
-    samples, plan = samples_of(chosen, spread, known)
+    drawn_samples, plan = samples_of(chosen, spread, known)
     assessment = assess(
         study,
-        samples,
+        drawn_samples,
         workers=workers,
         executor=executor,
-        progress=progress,
+        progress=told(progress),
         run=run,
-        centre=_centre(samples, spread, known),
+        centre=_centre(drawn_samples, spread, known),
         curves=chosen.curves,
     )
     how = "sobol" if chosen.sensitivity == "sobol" else chosen.sampling
-    remark = "" if known is None else known.remark(samples)
+    remark = "" if known is None else known.remark(drawn_samples)
     assessment = replace(
         assessment.named("montecarlo", how, chosen.quantiles), seed=chosen.seed, remark=remark
     )
     if plan is not None:
         labels = [p.label for p in assessment.places]
         indices = sensitivity_indices(
-            plan, samples.names, labels, assessment.values, assessment.good
+            plan, drawn_samples.names, labels, assessment.values, assessment.good
         )
         assessment = replace(assessment, sensitivity=indices)
     return assessment

@@ -182,7 +182,9 @@ class _SampleResults:
             else:
                 self.failures[k] = FailedSample(k, one["case"], one["failed"])
         if self._progress:
-            self._progress(Progress(int(self.done.sum()), len(self.done), len(self.failures)))
+            self._progress(
+                Progress(int(self.done.sum()), len(self.done), len(self.failures), pieces="samples")
+            )
 
 
 def _key(first: int) -> str:

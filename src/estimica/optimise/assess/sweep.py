@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from estimica.base.errors import DesignError
+from estimica.base.public.calls import told, without_none
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.executor import Executor
 from estimica.optimise.assess.result import Assessment
@@ -31,31 +32,34 @@ STEPS = 11  # of a tuner that is swept between its bounds
 def sweep(
     study: Study,
     *,
+    vary: Mapping[str, Span | Sequence[float] | Mapping[str, object]] | None = None,
+    design: Literal["grid", "factorial", "one-at-a-time", "latin-hypercube", "sobol"] | None = None,
+    samples: int | None = None,
+    seed: int | None = None,
+    curves: int | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
-    progress: OnProgress | None = None,
+    progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
-    **settings: object,
 ) -> Assessment:
     """Simulate a study at many values of its parameters and take its criteria.
 
-    `settings` are those of the `[sweep]` table and stand before it. Without `vary` the tuners go
+    Settings that are given stand before those of the `[sweep]` table. Without `vary` the tuners go
     from their lower to their upper bounds.
     """
     table = study.tables.get("sweep", {})
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}
-    chosen = sweep_table(own, settings)
-    samples = samples_of(study, chosen)
+    given = without_none(vary=vary, design=design, samples=samples, seed=seed, curves=curves)
+    chosen = sweep_table(own, given)
+    grid = samples_of(study, chosen)
     assessment = assess(
         study,
-        samples,
+        grid,
         workers=workers,
         executor=executor,
-        progress=progress,
+        progress=told(progress),
         run=run,
-        centre=_centre(
-            study, {n: tuple(samples.values[:, k]) for k, n in enumerate(samples.names)}
-        ),
+        centre=_centre(study, {n: tuple(grid.values[:, k]) for k, n in enumerate(grid.names)}),
         curves=chosen.curves,
     )
     return replace(assessment.named("sweep", chosen.design), seed=chosen.seed)

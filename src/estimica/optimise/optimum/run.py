@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from estimica.base.errors import DesignError
+from estimica.base.public.calls import told, without_none
 from estimica.base.result import Outcome, Progress
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.executor import Executor, executor_for
@@ -26,7 +27,14 @@ from estimica.optimise.optimum.starts import SearchedStarts, Starts, asked_start
 from estimica.optimise.problem import FEASIBLE, Many, OptimisationProblem, rank
 from estimica.optimise.robust import prepare_any_design
 from estimica.study.study import Study
-from estimica.study.tables.optimisation import OptimiseTable, optimise_table
+from estimica.study.tables.optimisation import (
+    Aggregate,
+    DesignMethod,
+    OptimiseTable,
+    ParetoTable,
+    RobustTable,
+    optimise_table,
+)
 
 
 def _no_curves() -> list[IndicatorCurves]:
@@ -48,6 +56,11 @@ class DesignProgress(Progress):
     indicators: Callable[[], list[IndicatorCurves]] = field(default=_no_curves)
 
     @property
+    def words(self) -> str:
+        """How far it is, in words."""
+        return f"{self.done} designs, {self.text}"
+
+    @property
     def evaluations(self) -> int:
         """Designs that were simulated."""
         return self.done
@@ -67,30 +80,55 @@ OnProgress = Callable[[DesignProgress], None]
 def optimise(
     study: Study,
     *,
+    aggregate: Aggregate | None = None,
+    method: DesignMethod | None = None,
+    sharpness: float | None = None,
+    max_iterations: int | None = None,
+    max_evaluations: int | None = None,
+    tolerance: float | None = None,
+    max_seconds: float | None = None,
+    starts: int | None = None,
+    population: int | None = None,
+    seed: int | None = None,
+    robust: RobustTable | Mapping[str, object] | None = None,
+    pareto: ParetoTable | Mapping[str, object] | None = None,
     start: StartSource | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
-    progress: OnProgress | None = None,
+    progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
     store: Path | None = None,
-    **settings: object,
 ) -> Optimised:
     """Find the tuners that make the criteria of a study small.
 
-    `settings` are those of the `[optimise]` table and stand before it. A fit or another design as
+    Settings that are given stand before those of the `[optimise]` table. A fit or another design as
     `start`, or the name of its run in the `store`, gives its values: tuners start there, other
     parameters are held there. By default there are several `starts`, unless a search takes long;
     the result's `agreement` says how many have ended at the same optimum. `workers` share them,
     and the generations of the genetic method. Ctrl-C ends the search with the best design so far.
     """
-    table = settings_of(study, settings)
+    given = without_none(
+        aggregate=aggregate,
+        method=method,
+        sharpness=sharpness,
+        max_iterations=max_iterations,
+        max_evaluations=max_evaluations,
+        tolerance=tolerance,
+        max_seconds=max_seconds,
+        starts=starts,
+        population=population,
+        seed=seed,
+        robust=robust,
+        pareto=pareto,
+    )
+    table = settings_of(study, given)
     study, source = with_values(study, start, workers=workers, run=run, store=store)
     design = prepare_any_design(study, table, source)
     writer = run or NoRunWriter()
     with executor_for(executor, workers) as hands:
         many = BatchEvaluator(design, builder(study, table, source), hands, writer)
         searching = StartSearch(design, table, many)
-        return _searched(Starts(searching, hands, writer, study, source), progress)
+        return _searched(Starts(searching, hands, writer, study, source), told(progress))
 
 
 def settings_of(study: Study, settings: Mapping[str, object]) -> OptimiseTable:

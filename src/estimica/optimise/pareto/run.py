@@ -7,15 +7,17 @@ a population towards the whole front.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
+from estimica.base.public.calls import told, without_none
 from estimica.base.result import Outcome
 from estimica.base.suggest import did_you_mean
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
@@ -35,7 +37,12 @@ from estimica.optimise.pareto.role_view import RoleView, largest_by_criterion, r
 from estimica.optimise.problem import FEASIBLE, Evaluation, Many, OptimisationProblem, SearchStopped
 from estimica.optimise.robust import prepare_any_design
 from estimica.study.study import Study
-from estimica.study.tables.optimisation import OptimiseTable, ParetoTable
+from estimica.study.tables.optimisation import (
+    Aggregate,
+    OptimiseTable,
+    ParetoTable,
+    RobustTable,
+)
 
 #: candidates before the dominated ones are dropped: each design is compared with all others, which
 #: takes 0.2 s for so many
@@ -50,6 +57,11 @@ class FrontProgress:
     found: int
     share: float
 
+    @property
+    def words(self) -> str:
+        """How far it is, in words."""
+        return f"{self.evaluations} designs, {self.found} on the front"
+
 
 OnFront = Callable[[FrontProgress], None]
 
@@ -58,21 +70,45 @@ def pareto(
     study: Study,
     criteria: Sequence[str] = (),
     *,
-    method: str | None = None,
+    method: Literal["nsga2", "epsilon"] | None = None,
     points: int | None = None,
+    aggregate: Aggregate | None = None,
+    sharpness: float | None = None,
+    max_iterations: int | None = None,
+    max_evaluations: int | None = None,
+    tolerance: float | None = None,
+    max_seconds: float | None = None,
+    starts: int | None = None,
+    population: int | None = None,
+    seed: int | None = None,
+    robust: RobustTable | Mapping[str, object] | None = None,
+    pareto: ParetoTable | Mapping[str, object] | None = None,
     start: StartSource | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
-    progress: OnFront | None = None,
+    progress: OnFront | bool | None = None,
     run: RunWriter | None = None,
     store: Path | None = None,
-    **settings: object,
 ) -> Front:
     """The front of two or three criteria, by default of all that are made small.
 
-    `method` is 'epsilon' or 'nsga2'. `settings` are those of the `[optimise]` table; its `pareto`
-    holds criteria, method and points. Ctrl-C ends the search with the front so far.
+    `method` is 'epsilon' or 'nsga2'. The others are settings of the `[optimise]` table and stand
+    before it; its `pareto` holds criteria, method and points. Ctrl-C ends the search with the front
+    so far.
     """
+    settings = without_none(
+        aggregate=aggregate,
+        sharpness=sharpness,
+        max_iterations=max_iterations,
+        max_evaluations=max_evaluations,
+        tolerance=tolerance,
+        max_seconds=max_seconds,
+        starts=starts,
+        population=population,
+        seed=seed,
+        robust=robust,
+        pareto=pareto,
+    )
     table = settings_of(study, settings)
     own = asdict(table.pareto or ParetoTable())
     given_here = {"criteria": tuple(criteria) or None, "method": method, "points": points}
@@ -84,7 +120,7 @@ def pareto(
     design = prepare_any_design(study, table, source)
     started(study, design)
     with side_by_side(study, design, table, source, executor, workers, run) as many:
-        return _searched(study, design, table, names, progress, many, run or NoRunWriter())
+        return _searched(study, design, table, names, told(progress), many, run or NoRunWriter())
 
 
 def _searched(

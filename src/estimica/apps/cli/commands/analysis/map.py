@@ -89,7 +89,7 @@ def map_(
                 "hessian": "differences" if differences else "gauss-newton",
                 "workers": workers,
                 "executor": executor,
-                "progress": lambda done, count: tell(Progress(done, count)),
+                "progress": tell,
             }
             result: CriterionMap | CostCurve
             if second is None:
@@ -112,7 +112,7 @@ class _Shared(TypedDict):
     hessian: Kind
     workers: int | None
     executor: str
-    progress: Callable[[int, int], None]
+    progress: Callable[[Progress], None]
 
 
 def _only(ranges: Mapping[str, tuple[float, float]], name: str) -> tuple[float, float] | None:

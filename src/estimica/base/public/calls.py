@@ -1,0 +1,56 @@
+"""Public calls: functions as the user calls them, with a bar where work is long, and plain words
+for a keyword that does not exist.
+
+Rooms call each other's functions as they are: a bar is shown once, for what the user has asked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+from estimica.base.public.bar import bar_for
+from estimica.base.suggest import did_you_mean
+
+T = TypeVar("T")
+#: how long work tells how far it is: a function of its own, yes or no; by default where it is seen
+ProgressChoice = Callable[[T], None] | bool | None
+
+
+def told(progress: ProgressChoice[T]) -> Callable[[T], None] | None:
+    """The function that is told of progress, where there is one."""
+    return None if isinstance(progress, bool) else progress
+
+
+def without_none(**given: object) -> dict[str, object]:
+    """Settings that were given: the others are those of the study."""
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def public_call(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as the package offers it under `name`."""
+    signature = inspect.signature(function)
+    keywords = [p.name for p in signature.parameters.values() if p.kind is not p.POSITIONAL_ONLY]
+    shows = "progress" in signature.parameters
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        require_keywords(name, keywords, named)
+        if not shows:
+            return function(*given, **named)
+        with bar_for(name, named.get("progress")) as tell:
+            return function(*given, **{**named, "progress": tell})
+
+    # where the user has it from: so it is found again when it is sent to another process
+    call.__module__, call.__qualname__ = "estimica", name
+    return call
+
+
+def require_keywords(name: str, known: list[str], named: Mapping[str, object]) -> None:
+    """Refuse a keyword that there is not, with the one that was meant."""
+    for keyword in named:
+        if keyword not in known:
+            hint = did_you_mean(keyword, known) or f" (there are {', '.join(known)})"
+            raise TypeError(f"{name}() has no argument '{keyword}'{hint}")
