@@ -79,6 +79,7 @@ EXPORTED = {
     "write_demo",
     "backcalculate",
     "load_model",
+    "load_result",
     "Model",
     "ModelicaModel",
     "Optimised",

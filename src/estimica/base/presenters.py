@@ -46,6 +46,7 @@ RENDERERS = {
         "text": "estimica.report.text:listing_text",
     },
 }
+CORNER = f"{_PLOTLY}.corner:figure"
 PAGE_WRITER = "estimica.report.write:write_report"
 FIGURE_WRITER = "estimica.report.matplotlib.files:write_figures"
 

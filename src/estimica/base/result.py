@@ -19,6 +19,9 @@ from estimica.base.saving.plain import finite as finite
 from estimica.base.saving.plain import plain_object as plain_object
 from estimica.base.saving.saved import Saved
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
@@ -80,6 +83,19 @@ class Progress:
         return f"{self.done}{of} {self.pieces}".rstrip() + failed
 
 
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """Tables that show themselves: as text where they are printed, as HTML in a notebook."""
+
+    tables: tuple[view.Table, ...]
+
+    def __repr__(self) -> str:
+        return "\n\n".join(view.text(table) for table in self.tables)
+
+    def _repr_html_(self) -> str:
+        return "".join(view.html(table) for table in self.tables)
+
+
 class Result(Saved):
     """A finished analysis that shows itself: in notebooks, in terminals, as a page, as JSON.
 
@@ -103,6 +119,18 @@ class Result(Saved):
     def table(self) -> view.Table:
         """The main table."""
         return self.tables()[0]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The main table as a DataFrame, its numbers as numbers."""
+        import pandas as pd
+
+        table = self.tables()[0]
+        rows = [[float(c) if isinstance(c, view.Rounded) else c for c in r] for r in table.rows]
+        return pd.DataFrame(rows, columns=list(table.columns))
+
+    def summary(self) -> Summary:
+        """All there is to read, to be printed or shown: `print(result.summary())`."""
+        return Summary(self.tables())
 
     def picture(self, kind: str = "", *names: str) -> view.ViewElement:
         """What `plot` draws, as plain values; without `kind` what says most."""
@@ -128,10 +156,10 @@ class Result(Saved):
         return plain
 
     def __repr__(self) -> str:
-        return "\n\n".join(view.text(table) for table in self.tables())
+        return repr(Summary(self.tables()))
 
     def _repr_html_(self) -> str:
-        return "".join(view.html(table) for table in self.tables())
+        return Summary(self.tables())._repr_html_()
 
     def _present(self) -> Any:
         return import_module(self.presenter)

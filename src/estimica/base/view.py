@@ -200,6 +200,16 @@ class Parallel:
     counts: tuple[int, int] | None = None  # of lines, where only some of them are here
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CornerAxis:
+    """One quantity of a corner plot: its values, the estimate, and the ends of its interval."""
+
+    label: str
+    values: Vector
+    estimate: float
+    interval: tuple[float, float] | None = None
+
+
 class Rounded(float):
     """A number that is printed with so many decimals."""
 

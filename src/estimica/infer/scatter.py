@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.base.view import Curve, Panel, name_with_unit
+from estimica.base.presenters import CORNER, presenter
+from estimica.base.view import CornerAxis, Curve, Panel, name_with_unit
 from estimica.estimate.fit.result import Fit
 
 MOST_PAIRS = 8  # panels, unless unknowns are named: what fits on a page
+MOST_CORNER = 8  # unknowns of a corner plot: more panels than 36 are too small to read
 GREY, STRONG = 7, 1  # of the palette
 
 
@@ -41,6 +44,23 @@ def scattered_unknowns(
         Scattered(u.label, u.unit, float(fit.values[k]), values[:, k], remark(k))
         for k, u in enumerate(fit.unknowns.items)
     ]
+
+
+def corner_figure(
+    quantities: Sequence[Scattered],
+    intervals: Mapping[int, tuple[float, float]],
+    places: Sequence[int],
+    title: str,
+) -> Any:
+    """Of the quantities at `places` a histogram each, and each against each."""
+    shown = list(places)[:MOST_CORNER]
+    if len(shown) < len(places):
+        title += f" ({len(shown)} of {len(places)} unknowns; name others)"
+    axes = tuple(
+        CornerAxis(q.heading, q.values, q.estimate, intervals.get(k))
+        for k, q in ((k, quantities[k]) for k in shown)
+    )
+    return presenter(CORNER)(axes, title)
 
 
 def correlations(quantities: Sequence[Scattered]) -> Vector:

@@ -146,9 +146,15 @@ def write_csv(fit: Fit, path: str | PathLike[str], case: str | None = None) -> t
 
 
 def _write(fit: Fit, case: CaseFit, path: Path) -> Path:
+    columns, units = columns_of_case(fit, case)
+    return writers.write_csv(path, columns, units=units)
+
+
+def columns_of_case(fit: Fit, case: CaseFit) -> tuple[dict[str, Vector], dict[str, str]]:
+    """Time, inputs, measured and simulated outputs and residuals of a case, and their units."""
     record = next(r for r in fit.setup.records if r.case.name == case.name)
     if record.is_frequency:
-        return _write_responses(fit, case, path)
+        return _columns_of_responses(fit, case)
     has_time = fit.study.model.has_time
     own = [o.time for o in case.outputs]
     time = np.unique(np.concatenate(own)) if own else np.zeros(0)
@@ -169,10 +175,10 @@ def _write(fit: Fit, case: CaseFit, path: Path) -> Path:
             column[rows] = value
             columns[f"{o.name} {what}"] = column
             named[f"{o.name} {what}"] = fit.unit_of(o)
-    return writers.write_csv(path, columns, units=named)
+    return columns, named
 
 
-def _write_responses(fit: Fit, case: CaseFit, path: Path) -> Path:
+def _columns_of_responses(fit: Fit, case: CaseFit) -> tuple[dict[str, Vector], dict[str, str]]:
     """Frequencies, and real and imaginary parts of measured and fitted responses."""
     transfers = [o.transfer for o in case.outputs if o.transfer is not None]
     frequency = np.unique(np.concatenate([t.frequency for t in transfers]))
@@ -192,7 +198,7 @@ def _write_responses(fit: Fit, case: CaseFit, path: Path) -> Path:
                 name = f"{o.name} {what} {part}"
                 columns[name] = column
                 named[name] = fit.unit_of(o)
-    return writers.write_csv(path, columns, units=named)
+    return columns, named
 
 
 def _file_names(cases: list[str]) -> list[str]:

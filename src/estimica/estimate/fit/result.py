@@ -16,7 +16,7 @@ import numpy as np
 from estimica.base import view
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import FitError
-from estimica.base.result import Outcome, Result
+from estimica.base.result import Outcome, Result, Summary
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
 from estimica.estimate.criteria.scoring import Noise, Scales
@@ -153,6 +153,34 @@ class Fit(Result):
     def parameters(self) -> pd.DataFrame:
         """A row for each tuner: value, stderr, ci95_low, ci95_high, at_bound, unit, …."""
         return self._table("tuner")
+
+    @property
+    def correlation(self) -> pd.DataFrame:
+        """Correlations of all unknowns, with their labels; NaN where one is not determined."""
+        from estimica.estimate.fit.frames import correlations, labelled
+
+        return labelled(correlations(self.covariance), self)
+
+    def to_frame(self, case: str | None = None) -> pd.DataFrame:
+        """Inputs, measured and simulated outputs and residuals over time, of one case or of all."""
+        from estimica.estimate.fit.frames import curves_frame
+
+        return curves_frame(self, case)
+
+    def summary(self) -> Summary:
+        """Facts, estimates, how well outputs are met, correlations: `print(fit.summary())`."""
+        from estimica.estimate.fit.frames import summary_tables
+
+        return Summary(tuple(summary_tables(self)))
+
+    def to_arviz(self, draws: int = 4000, *, seed: int = 1) -> Any:
+        """ArviZ `InferenceData` of draws from the asymptotic normal distribution of the estimate.
+
+        What they are stands in its `attrs`; `es.bootstrap` and `es.sample` assume less.
+        """
+        from estimica.estimate.fit.inference_data import fit_inference_data
+
+        return fit_inference_data(self, draws, seed)
 
     @property
     def start_values(self) -> pd.DataFrame:

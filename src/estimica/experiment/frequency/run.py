@@ -68,6 +68,10 @@ class FrequencyEstimate(Result):
         width: Vector = self.stderr * float(stdtrit(self.freedom, 0.975))
         return width
 
+    def to_frame(self) -> pd.DataFrame:
+        """The same as `frame`, by the name that it has in other results."""
+        return self.frame()
+
     def frame(self) -> pd.DataFrame:
         """Columns f (Hz), Re, Im, sigma and coherence: the data of a frequency case."""
         import pandas as pd

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from estimica.base.result import DONE, Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import ViewElement
 from estimica.estimate.fit.result import Fit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,26 @@ class Bands(Result):
     kind: str
     level: float
     outputs: tuple[OutputBand, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each sample of each output, with the ends of both bands."""
+        import pandas as pd
+
+        frames = {
+            (o.case, o.output): pd.DataFrame(
+                {
+                    "measured": o.measured,
+                    "simulated": o.simulated,
+                    "mean_low": o.mean[0],
+                    "mean_high": o.mean[1],
+                    "prediction_low": o.prediction[0],
+                    "prediction_high": o.prediction[1],
+                },
+                index=pd.Index(o.time, name="time"),
+            )
+            for o in self.outputs
+        }
+        return pd.concat(frames, names=["case", "output"])
 
     def output(self, name: str, case: str | None = None) -> OutputBand:
         """One output, of one case where several have it."""

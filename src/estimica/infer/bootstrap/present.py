@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from estimica.infer.scatter import (
     Scattered,
     bars,
     clouds,
+    corner_figure,
     correlations,
     pairs_to_draw,
     scattered_unknowns,
@@ -168,6 +170,15 @@ def picture(bootstrap: Bootstrap, kind: str, names: Sequence[str] = ()) -> Curve
     if kind == "scatter":
         return _scatter(bootstrap, drawn, chosen, bool(names))
     return _bars(bootstrap, drawn, chosen)
+
+
+def corner(bootstrap: Bootstrap, names: Sequence[str] = ()) -> Any:
+    """All unknowns, or what is named, against each other."""
+    drawn = _quantities(bootstrap)
+    places = [_place(drawn, n) for n in names] or list(range(bootstrap.fit.n_free))
+    intervals = [s.percentile for s in (*bootstrap.spreads, *bootstrap.noise_spreads.values())]
+    title = f"{bootstrap.fit.study.name}: {bootstrap.replicates} replicates"
+    return corner_figure(drawn, dict(enumerate(intervals)), places, title)
 
 
 def _quantities(bootstrap: Bootstrap) -> list[Scattered]:

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
+from estimica.base.errors import InferError
 from estimica.base.result import Outcome, Result
+from estimica.estimate.fit.frames import correlations, labelled
+from estimica.estimate.fit.inference_data import inference_data
 from estimica.estimate.fit.result import Fit
 from estimica.infer.bootstrap.intervals import (
     ReplicateSummary,
@@ -148,6 +151,46 @@ class Bootstrap(Result):
         labels = [u.label for u in self.fit.unknowns.items]
         return pd.DataFrame(rows, index=pd.Index(labels, name="unknown", dtype=object))
 
+    @property
+    def correlation(self) -> pd.DataFrame:
+        """Correlations of all unknowns over the replicates, with their labels."""
+        return labelled(correlations(self.covariance), self.fit)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each replicate: its unknowns, the noise variances, and its cost."""
+        import pandas as pd
+
+        columns = {u.label: self.values[:, k] for k, u in enumerate(self.fit.unknowns.items)}
+        columns |= {f"variance of {n}": v for n, v in self.noise.items()}
+        index = pd.Index(self.numbers, name="replicate", dtype=int)
+        return pd.DataFrame({**columns, "cost": self.costs}, index=index)
+
+    def to_arviz(self) -> Any:
+        """ArviZ `InferenceData` of the replicates; that they are no posterior is in its `attrs`.
+
+        Replicates that do not determine an unknown are left out.
+        """
+        good = ~self.undetermined.any(axis=1)
+        if not good.any():
+            raise InferError(
+                "I411",
+                "to_arviz: no replicate determines all unknowns; fix what is not determined",
+            )
+        frame = self.to_frame()[good].drop(columns="cost")
+        return inference_data(
+            self.fit,
+            {name: frame[name].to_numpy()[None, :] for name in frame},
+            sample=f"replicates of a {self.kind} bootstrap; not a posterior",
+            seed=self.seed,
+            left_out=int((~good).sum()),
+        )
+
+    def corner(self, *names: str) -> Any:
+        """A Plotly figure of all unknowns, or those named, against each other."""
+        from estimica.infer.bootstrap.present import corner
+
+        return corner(self, names)
+
     def remark(self, k: int) -> str:
         """What to know about an unknown beyond its numbers."""
         s = self.spreads[k]
@@ -168,6 +211,7 @@ class Bootstrap(Result):
         """A Plotly figure.
 
         `kind` is "scatter" (replicates of pairs of unknowns, the most correlated ones, or all
-        pairs of `names`) or "distribution" (how often each value was found).
+        pairs of `names`), "distribution" (how often each value was found) or "corner" (both, all
+        unknowns against each other).
         """
-        return super().plot(kind, *names)
+        return self.corner(*names) if kind == "corner" else super().plot(kind, *names)

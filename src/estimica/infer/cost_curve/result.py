@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from estimica.base.arrays import Vector
 from estimica.base.result import Outcome, Result
 from estimica.infer.criterion_map.hessian import Kind
 from estimica.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: share of the curve's whole height by which a point must lie below the estimate to be another,
 #: lower valley: far more than an optimum is off, far less than a valley that anyone would see
@@ -48,6 +51,12 @@ class CostCurve(Result):
     kind: Kind
     run: str = ""  # its number in the run store
     origin: Study | None = None  # what was asked
+
+    def to_frame(self) -> pd.DataFrame:
+        """The cost over the values of the tuner."""
+        import pandas as pd
+
+        return pd.DataFrame({"cost": self.cost}, index=pd.Index(self.x, name=self.name))
 
     @property
     def lowest(self) -> tuple[float, float]:

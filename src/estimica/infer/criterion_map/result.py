@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from estimica.base.arrays import Vector
 from estimica.base.result import Outcome, Result
 from estimica.infer.criterion_map.hessian import Kind
 from estimica.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: ratio of the eigenvalues, in relative units, below which there is a valley. Chosen: contours are
 #: then more than √1000, or thirty, times as long as wide
@@ -49,6 +52,15 @@ class CriterionMap(Result):
     kind: Kind
     run: str = ""  # its number in the run store
     origin: Study | None = None  # what was asked
+
+    def to_frame(self) -> pd.DataFrame:
+        """The cost, a row for each value of the second tuner, a column for each of the first."""
+        import pandas as pd
+
+        first, second = self.names
+        return pd.DataFrame(
+            self.cost, index=pd.Index(self.y, name=second), columns=pd.Index(self.x, name=first)
+        )
 
     @property
     def eigenvalues(self) -> Vector:

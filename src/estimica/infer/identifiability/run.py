@@ -10,6 +10,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.public.calls import told
 from estimica.base.result import Progress
+from estimica.estimate.fit.frames import correlations
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.twins import twin_advice
 from estimica.estimate.run.fit import fit as estimate
@@ -91,14 +92,6 @@ def _structural(fit: Fit, seed: int) -> Structural:
     setup = prepare(without_noise_tuners(fit.study))
     kept = [u.kind != "tuner" or u.name not in of_noise for u in fit.unknowns.items]
     return judge(setup, setup.calibration(), fit.values[kept], seed)
-
-
-def correlations(covariance: Vector) -> Vector:
-    """Correlation matrix; NaN where there is no finite variance."""
-    deviation = np.sqrt(np.diag(covariance))
-    deviation = np.where(np.isfinite(deviation) & (deviation > 0), deviation, np.nan)
-    found: Vector = covariance / np.outer(deviation, deviation)
-    return np.clip(found, -1.0, 1.0)
 
 
 def correlated(names: tuple[str, ...], correlation: Vector) -> tuple[Correlated, ...]:

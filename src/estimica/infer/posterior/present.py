@@ -36,7 +36,15 @@ from estimica.infer.posterior.libraries import arviz
 from estimica.infer.posterior.predictive import PredictedOutput
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.verdict import outcome, troubles
-from estimica.infer.scatter import GREY, STRONG, bars, clouds, pairs_to_draw, scattered_unknowns
+from estimica.infer.scatter import (
+    GREY,
+    STRONG,
+    bars,
+    clouds,
+    corner_figure,
+    pairs_to_draw,
+    scattered_unknowns,
+)
 
 PICTURES = ("pairs", "distribution", "chains", "predictive")
 BARS = 40  # of a histogram; chosen: thousands of draws fill them evenly
@@ -110,6 +118,17 @@ def _place(posterior: Posterior, name: str) -> int:
         hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
         raise InferError("I720", f"the posterior has no unknown '{name}'{hint}")
     return labels.index(name)
+
+
+def corner(posterior: Posterior, names: Sequence[str] = ()) -> Any:
+    """All unknowns, or those named, against each other."""
+    if not posterior.chains:
+        raise InferError("I719", "there is no finished chain to draw")
+    places = [_place(posterior, n) for n in names] or list(range(posterior.fit.n_free))
+    flat = posterior.values.reshape(-1, posterior.fit.n_free)
+    intervals = {k: s.interval for k, s in enumerate(posterior.spreads)}
+    title = f"{posterior.fit.study.name}: {len(flat)} draws"
+    return corner_figure(scattered_unknowns(posterior.fit, flat), intervals, places, title)
 
 
 def _pairs(posterior: Posterior, chosen: Sequence[int], named: bool) -> Curves:

@@ -12,6 +12,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.result import Outcome, Result
+from estimica.estimate.fit.frames import correlations, labelled
 from estimica.estimate.fit.result import Fit
 from estimica.infer.posterior.chain import Chain
 from estimica.infer.posterior.diagnosis import Comparison, DrawSummary, comparison, draw_summary
@@ -101,6 +102,32 @@ class Posterior(Result):
         rows = [s.to_dict() for s in self.spreads]
         return pd.DataFrame(rows, index=pd.Index(labels, name="unknown", dtype=object))
 
+    @property
+    def correlation(self) -> pd.DataFrame:
+        """Correlations of all unknowns over the draws, with their labels."""
+        return labelled(correlations(self.covariance), self.fit)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each draw of each chain: its unknowns and the noise variances."""
+        import pandas as pd
+
+        columns = {u.label: self.values[:, :, k] for k, u in enumerate(self.fit.unknowns.items)}
+        columns |= {f"variance of {n}": v for n, v in self.noise.items()}
+        index = pd.MultiIndex.from_product(
+            [self.numbers, range(self.draws)], names=["chain", "draw"]
+        )
+        return pd.DataFrame({n: v.ravel() for n, v in columns.items()}, index=index)
+
+    def to_arviz(self) -> Any:
+        """The same as `inference_data`, by the name that it has in other results."""
+        return self.inference_data()
+
+    def corner(self, *names: str) -> Any:
+        """A Plotly figure of all unknowns, or those named, against each other."""
+        from estimica.infer.posterior.present import corner
+
+        return corner(self, names)
+
     def inference_data(self) -> Any:
         """The draws as ArviZ `InferenceData`: posterior, sample_stats, predictive, likelihood."""
         from estimica.infer.posterior.present import inference_data
@@ -124,7 +151,8 @@ class Posterior(Result):
         """A Plotly figure.
 
         `kind` is "pairs" (draws of pairs of unknowns, the most correlated ones, or all pairs of
-        `names`), "distribution" (how often each value was drawn), "chains" (draws in their order)
-        or "predictive" (outputs with the bands of the draws).
+        `names`), "distribution" (how often each value was drawn), "corner" (both, all unknowns
+        against each other), "chains" (draws in their order) or "predictive" (outputs with the bands
+        of the draws).
         """
-        return super().plot(kind, *names)
+        return self.corner(*names) if kind == "corner" else super().plot(kind, *names)

@@ -105,6 +105,19 @@ class Profile(Result):
         """Refits that found no optimum."""
         return sum(len(c.low.failures) + len(c.high.failures) for c in self.curves)
 
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each stop of each profile: the held value, the cost, and all unknowns there."""
+        import pandas as pd
+
+        labels = [u.label for u in self.fit.unknowns.items]
+        frames = {}
+        for curve in self.curves:
+            frame = pd.DataFrame(curve.refits, columns=labels)
+            frame.insert(0, "cost", curve.costs)
+            frame.insert(0, "value", curve.values)
+            frames[curve.unknown.label] = frame
+        return pd.concat(frames, names=["unknown", "stop"])
+
     @property
     def intervals(self) -> pd.DataFrame:
         """A row for each unknown: value, low, high, and how the profile ended at either side."""

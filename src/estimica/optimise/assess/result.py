@@ -203,6 +203,10 @@ class Assessment(Result):
         labels = pd.Index([p.label for p in self.places], name="criterion", dtype=object)
         return pd.DataFrame(rows, index=labels, columns=[float(v) for v in levels])
 
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each sample: its parameters and its criteria."""
+        return self.table_of_samples
+
     @property
     def table_of_samples(self) -> pd.DataFrame:
         """A row for each sample: parameters, criteria, whether all demands hold.

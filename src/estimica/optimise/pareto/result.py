@@ -100,6 +100,10 @@ class Front(Result):
         height = scaled.sum(axis=1)
         return int(height.argmin()) if height.min() < FLAT else None
 
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each design of the front: its tuners and its criteria."""
+        return self.frame
+
     @property
     def frame(self) -> pd.DataFrame:
         """A row for each design: its tuners, its criteria, whether all demands hold, the knee."""
