@@ -102,8 +102,8 @@ def unpickled(pickled: bytes, what: str) -> Any:
     except Exception as error:
         raise ExecuteError(
             "X003",
-            f"{what} cannot be made in a worker process: {error_text(error)}; define its functions "
-            "in a module that can be imported, not at a prompt or in a notebook, or use 1 worker",
+            f"{what} cannot be made in a worker process: {error_text(error)}; what its functions "
+            "import must be installed where the worker runs; or use 1 worker",
         ) from error
 
 
