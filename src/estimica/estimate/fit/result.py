@@ -16,6 +16,7 @@ import numpy as np
 from estimica.base import view
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import FitError
+from estimica.base.presenters import presenter
 from estimica.base.result import Outcome, Result, Summary
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 
     from estimica.estimate.conclusion.simulation_error import Discretisation
     from estimica.estimate.setup import Setup
+
+
+#: what makes DataFrames of a fit, named as text: it knows fits, and fits do not know it
+_HANDOVER = "estimica.estimate.handover"
+_FRAMES = f"{_HANDOVER}.frames"
 
 
 def fit_outcome(status: Status, message: str) -> Outcome:
@@ -157,30 +163,24 @@ class Fit(Result):
     @property
     def correlation(self) -> pd.DataFrame:
         """Correlations of all unknowns, with their labels; NaN where one is not determined."""
-        from estimica.estimate.fit.frames import correlations, labelled
-
-        return labelled(correlations(self.covariance), self)
+        frame: pd.DataFrame = presenter(f"{_FRAMES}:correlation_frame")(self)
+        return frame
 
     def to_frame(self, case: str | None = None) -> pd.DataFrame:
         """Inputs, measured and simulated outputs and residuals over time, of one case or of all."""
-        from estimica.estimate.fit.frames import curves_frame
-
-        return curves_frame(self, case)
+        frame: pd.DataFrame = presenter(f"{_FRAMES}:curves_frame")(self, case)
+        return frame
 
     def summary(self) -> Summary:
         """Facts, estimates, how well outputs are met, correlations: `print(fit.summary())`."""
-        from estimica.estimate.fit.frames import summary_tables
-
-        return Summary(tuple(summary_tables(self)))
+        return Summary(tuple(presenter(f"{_FRAMES}:summary_tables")(self)))
 
     def to_arviz(self, draws: int = 4000, *, seed: int = 1) -> Any:
         """ArviZ `InferenceData` of draws from the asymptotic normal distribution of the estimate.
 
         What they are stands in its `attrs`; `es.bootstrap` and `es.sample` assume less.
         """
-        from estimica.estimate.fit.inference_data import fit_inference_data
-
-        return fit_inference_data(self, draws, seed)
+        return presenter(f"{_HANDOVER}.inference_data:fit_inference_data")(self, draws, seed)
 
     @property
     def start_values(self) -> pd.DataFrame:

@@ -13,9 +13,9 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.base.result import Outcome, Result
-from estimica.estimate.fit.frames import correlations, labelled
-from estimica.estimate.fit.inference_data import inference_data
 from estimica.estimate.fit.result import Fit
+from estimica.estimate.handover.frames import correlations, labelled
+from estimica.estimate.handover.inference_data import inference_data
 from estimica.infer.bootstrap.intervals import (
     ReplicateSummary,
     empty_summary,

@@ -10,8 +10,8 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.public.calls import told
 from estimica.base.result import Progress
-from estimica.estimate.fit.frames import correlations
 from estimica.estimate.fit.result import Fit
+from estimica.estimate.handover.frames import correlations
 from estimica.estimate.identify.twins import twin_advice
 from estimica.estimate.run.fit import fit as estimate
 from estimica.estimate.setup import prepare

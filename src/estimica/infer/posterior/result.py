@@ -12,8 +12,8 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.result import Outcome, Result
-from estimica.estimate.fit.frames import correlations, labelled
 from estimica.estimate.fit.result import Fit
+from estimica.estimate.handover.frames import correlations, labelled
 from estimica.infer.posterior.chain import Chain
 from estimica.infer.posterior.diagnosis import Comparison, DrawSummary, comparison, draw_summary
 from estimica.infer.posterior.predictive import Predictive

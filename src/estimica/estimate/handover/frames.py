@@ -36,6 +36,11 @@ def labelled(matrix: Vector, fit: Fit) -> pd.DataFrame:
     return pd.DataFrame(matrix, index=labels, columns=labels.rename(None))
 
 
+def correlation_frame(fit: Fit) -> pd.DataFrame:
+    """Correlations of all unknowns."""
+    return labelled(correlations(fit.covariance), fit)
+
+
 def curves_frame(fit: Fit, case: str | None) -> pd.DataFrame:
     """Inputs, measured and simulated outputs and residuals; all cases below each other."""
     import pandas as pd

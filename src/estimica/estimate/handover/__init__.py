@@ -1,0 +1,1 @@
+"""Handover: a fit as DataFrames, and as other libraries want it."""
