@@ -241,3 +241,49 @@ def test_several_starts_and_workers_find_the_same(model: es.Model, fit: es.Fit) 
     data = without(room_data(), HOLE)
     found = es.fit(study(model, data, estimation={"starts": 2}), workers=2)
     assert found.cost == pytest.approx(fit.cost, rel=1e-6)
+
+
+def test_a_prefilter_weights_and_limits_of_time_go_with_gaps(model: es.Model) -> None:
+    air = es.OutputColumn("air", weight=3.0, prefilter={"band": [1e-6, 2e-4]})  # type: ignore[arg-type]
+    case = es.Case(
+        "room", without(room_data(), HOLE, (90.0, 95.0)), inputs={"Q": "heat", "To": "outside"},
+        outputs={"Ta": air}, free_start={"Ta": 20.0, "Tw": es.StartValue(min=0, max=40)},
+        **{"from": 2 * HOUR}, to=110 * HOUR, exclude=((50 * HOUR, 60 * HOUR),),
+    )  # fmt: skip
+    found = es.fit(es.Study(model, tuners(), [case]))
+    assert found.outcome.ok
+    time = found.case("room")["Ta"].time / HOUR
+    assert (time.min(), time.max()) == (2, 110)
+    assert not ((time > 48) & (time < 60)).any()
+    assert np.abs(off(found)).max() < 3
+    bounds = {u.label: (u.min, u.max) for u in found.unknowns.items if u.kind == "start"}
+    assert bounds["start of Tw in room/3"] == (0, 40)
+
+
+def test_other_cases_stay_whole(model: es.Model) -> None:
+    names = {"Q": "heat", "To": "outside"}
+    cases = [
+        es.Case(n, d, inputs=names, outputs={"Ta": "air"}, free_start=["Ta", "Tw"])
+        for n, d in (("a", without(room_data(seed=5), HOLE)), ("b", room_data(seed=6)))
+    ]
+    found = es.fit(es.Study(model, tuners(), cases))
+    assert [c.name for c in found.stretches] == ["a", "a/2", "b"]
+    assert np.abs(off(found)).max() < 3
+    folds = es.crossvalidate(found)
+    assert [f.name for f in folds.folds] == ["a", "b"]
+
+
+def test_a_model_that_begins_at_rest_does_not_do_so_behind_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "Rest.mo"
+    path.write_text(
+        SOURCE.replace("model Room", "model Rest")
+        .replace("end Room", "end Rest")
+        .replace("equation", "initial equation\n  der(Ta) = 0;\n  der(Tw) = 0;\nequation")
+    )
+    data = without(room_data(), HOLE)
+    case = es.Case("room", data, inputs={"Q": "heat", "To": "outside"}, outputs={"Ta": "air"})
+    rest = es.load_model(path, "Rest")
+    found = es.fit(es.Study(rest, tuners(), [case]))
+    assert list(found.start_values.loc["room/2"].index) == ["Ta", "Tw"]
+    errors = found.start_values["stderr"]
+    assert np.isfinite(errors).all()
