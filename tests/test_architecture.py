@@ -102,6 +102,7 @@ EXPORTED = {
     "InputColumn",
     "OutputColumn",
     "Prior",
+    "Reading",
     "Solver",
     "StartValue",
     "Study",

@@ -70,7 +70,7 @@ def test_every_letter_is_that_of_an_error_class() -> None:
     ("code", "message"),
     [
         ("T003", "min … is above max …; swap them"),
-        ("C007", "time '…' of '…' goes back from … to … in row …; sort the rows, or split"),
+        ("C007", "time '…' of '…' goes back from … to … in row …; "),
         ("O034", "criterion '…': … … is outside of case '…', which runs from … to …"),
         ("P004", "cannot write to stdout"),
     ],

@@ -79,6 +79,7 @@ from .study.estimation import Estimation as Estimation
 from .study.estimation import Solver as Solver
 from .study.file.read import read_study as read_study
 from .study.petab.export import write_petab as write_petab
+from .study.reading import Reading as Reading
 from .study.stages import Change as Change
 from .study.study import Study as Study
 from .study.tuner import Prior as Prior

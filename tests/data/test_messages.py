@@ -37,6 +37,16 @@ def file(
     return provoke
 
 
+def read_with(text: str, **given: Any) -> Provoke:
+    """Read a file with settings."""
+
+    def provoke(folder: Path) -> object:
+        (folder / "run.csv").write_text(text, encoding="utf-8")
+        return read_data(folder / "run.csv", **given)
+
+    return provoke
+
+
 def column(name: str) -> Callable[[Data], object]:
     return lambda data: data.column(name)
 
@@ -268,8 +278,18 @@ LIMITS: Mapping[str, Provoke] = {
     for limit in ("many", "0", "-3", "nan", "inf", "1e400")
 }
 
+DOUBLED = "time,y\n0,1\n1,2\n1,3\n2,4\n"
+SETTINGS: Mapping[str, Provoke] = {
+    "an unknown kind of dates": read_with(DOUBLED, dates="dayfirst"),
+    "more bad cells than all": read_with(DOUBLED, bad_cells=5.0),
+    "one sign for thousands and decimals": read_with(DOUBLED, thousands=",", decimal=","),
+    "an unknown time zone": read_with(DOUBLED, timezone="Europe/Belin"),
+    "stamps that come twice": read_with(DOUBLED, duplicates="error"),
+    "a clock that is not there": read_with("time,y\n0,1\n1,2\n", clock="Uhrzeit"),
+    "a clock without dates": read_with("time,clock\n0,06:00\n1,06:10\n", clock="clock"),
+}
 MISTAKES: Mapping[str, Provoke] = {
-    **TEXTS, **PLACES, **DATES, **COLUMNS, **OBJECTS, **ANALYSERS, **BINARY, **LIMITS,
+    **SETTINGS, **TEXTS, **PLACES, **DATES, **COLUMNS, **OBJECTS, **ANALYSERS, **BINARY, **LIMITS,
 }  # fmt: skip
 MESSAGES = Messages(__file__, MISTAKES)
 

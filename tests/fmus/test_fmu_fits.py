@@ -189,27 +189,3 @@ def test_inputs_that_are_held_move_estimates_by_no_more_than_is_reported(step: f
         assert off > 1e-5 * value  # it is there to be seen
         assert off <= 1.2 * held.discretisation.shifts[name]
     assert "the communication step of" in held.outcome.message
-
-
-@pytest.mark.slow
-def test_an_fmu_with_gaps_in_its_data_is_split_as_its_twin_is() -> None:
-    unit, measured = UNITS["rcThermal"], data("rcThermal")
-    kept = (unit.times <= 30000) | (unit.times >= 48000)
-    columns = {"time": unit.times[kept], **{n: v[kept] for n, v in unit.inputs.items()}}
-    columns |= {n: v[kept] for n, (_, v) in measured.items() if n in unit.noise}
-    fits = []
-    for model in (
-        es.load_model(built("rcThermal", fmi=2, kinds=("me",))),
-        twin := es.load_model(HERE / "rcThermal.mo"),
-    ):
-        case = es.Case(
-            "room", columns, inputs={n: n for n in unit.inputs}, outputs={n: n for n in unit.noise}
-        )
-        tuners = [es.Tuner(n, start=v, scale="log") for n, v in unit.start.items()]
-        fits.append(es.fit(es.Study(model, tuners, [case], solver=FINE)))
-    of_fmu, of_twin = fits
-    assert twin.start_states == ("air.T", "wall.T")
-    assert [c.name for c in of_fmu.stretches] == ["room", "room/2"]
-    assert of_fmu.values == pytest.approx(of_twin.values, rel=1e-4)
-    for name, true in unit.truth.items():
-        assert abs(of_fmu[name] - true) < 3 * of_fmu.parameters["stderr"][name]

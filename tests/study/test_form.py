@@ -195,6 +195,11 @@ def sample(field: Field) -> list[Any]:
         return [{"n.v": value} for value in sample(field.item) if value != {}]
     if field.kind == "table":
         return [complete(field)]
+    if field.name == "timezone":
+        return ["Europe/Berlin"]
+    dated = {"from", "from_", "to", "exclude"}
+    if field.pattern[:2] == ("case", "*") and dated & {field.name, *field.pattern}:
+        return ["2025-03-01"]
     return ["1/(1 + s)"]
 
 

@@ -237,6 +237,10 @@ STUDIES: Mapping[str, Provoke] = {
     "a column in coulombs, perhaps": checked(
         ('y = "level"', 'y = "level", T = "temp"'), table=("temp [degC]", "temp [C]")
     ),
+    "a code for no value": checked(table=("2,1,2.896362", "2,1,-9999")),
+    "a date where the data have none": checked((START, START + "\nfrom = 2025-03-01")),
+    "a date that is none": checked((START, START + '\nfrom = "1 March"')),
+    "an unknown time zone": checked((START, START + '\nreading = { timezone = "Mars/Olympus" }')),
     "a unit that the study contradicts": checked(
         ('y = "level"', 'y = "level", T = { column = "temp", unit = "K" }')
     ),

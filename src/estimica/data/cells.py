@@ -46,6 +46,15 @@ _DATE = re.compile(
 )
 
 
+#: groups of three digits, as 1,234.5 or 1 234 567
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:([.,' \u00a0\u202f])\d{3})(?:\1\d{3})*+(?:[.,]\d+)?")
+
+
+def looks_grouped(cell: str) -> bool:
+    """Whether a cell looks like a number with signs between its thousands."""
+    return _GROUPED.fullmatch(cell.strip()) is not None
+
+
 class CellKind(StrEnum):
     """What a cell holds."""
 

@@ -11,6 +11,8 @@ _ROUND = re.compile(r"^(?P<name>.*\S)\s+\((?P<unit>[^()]*(?:\([^()]*\)[^()]*)*)\
 _SLASH = re.compile(r"^(?P<name>.*\S)\s+/\s+(?P<unit>\S.*)$")
 _INDEX = re.compile(r"^[\d,:\s]+$")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+#: ° and the like of UTF-8 that were read as Latin-1, since other bytes of the file are not UTF-8
+_TWICE_ENCODED = re.compile("Â([°²³µ·º])")
 _DIMENSIONLESS = {"-", "–", "—"}
 
 _PREFIXED = "s|m|g|K|Pa|bar|V|A|W|J|Wh|N|Nm|Hz|rad|Ohm|ohm|Ω|mol|l|L|lx|lm|T|Wb|H|F|C"
@@ -56,7 +58,7 @@ def column_names(headers: Iterable[str]) -> tuple[list[str], dict[str, str], lis
     notes: list[str] = []
     taken: set[str] = set()
     for k, header in enumerate(headers, 1):
-        bare, unit = split_unit(_CONTROL.sub(" ", header))
+        bare, unit = split_unit(_TWICE_ENCODED.sub(r"\1", _CONTROL.sub(" ", header)))
         name = bare or f"column {k}"
         if name in taken:
             name = next(n for i in range(2, k + 2) if (n := f"{bare} ({i})") not in taken)

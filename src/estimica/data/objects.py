@@ -11,8 +11,8 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.signals import Signal
+from estimica.data.dates import NotADate
 from estimica.data.frames import (
-    NotADate,
     NotNumeric,
     data_from_frame,
     is_time_index,

@@ -12,7 +12,16 @@ from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
 from estimica.base.suggest import did_you_mean, did_you_mean_file
 from estimica.data.formats.impedance import SUFFIXES, read_impedance_file
+from estimica.data.reading import (
+    BAD_CELLS,
+    PLAIN,
+    Dates,
+    Duplicates,
+    Reading,
+    Unordered,
+)
 from estimica.data.table import Data
+from estimica.data.tidy import tidied
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,21 +33,53 @@ def read_data(
     path: str | os.PathLike[str],
     *,
     sheet: str | int | None = None,
+    time: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
+    missing: Sequence[float | str] | None = None,
+    bad_cells: float = BAD_CELLS,
+    dates: Dates | None = None,
+    clock: str | None = None,
+    timezone: str | None = None,
+    duplicates: Duplicates = "replicates",
+    unordered: Unordered = "error",
 ) -> Data:
     """The table in a file: CSV and other text, Parquet, Excel, MATLAB, or a simulation result.
 
     Files of impedance analysers (.z, .mpt, .DTA) have columns `frequency`, `Re(Z)` and `Im(Z)`.
 
-    `sheet` chooses one of an Excel file, `separator` and `decimal` say how a text file writes its
-    cells where that cannot be found out.
+    `sheet` chooses one of an Excel file, `time` names the column of the time stamps. The others say
+    what cannot be found out: `separator`, `decimal` and `thousands` are signs of a text file,
+    `missing` are codes for *not sampled* such as -9999 or "Err", `bad_cells` is the share of cells
+    of a column that may hold words, which are left out; `dates` is "day-first", "month-first",
+    "excel", "unix" or "unix-ms", `clock` the column with the time of day beside one of dates,
+    `timezone` a name such as "Europe/Berlin" or an offset; `duplicates` ("replicates", "error",
+    "first", "last", "mean") is for rows of one time stamp, `unordered` ("error", "sort") for rows
+    that go back.
     """
-    path = Path(path)
+    reading = Reading(
+        time=time,
+        separator=separator,
+        decimal=decimal,
+        thousands=thousands,
+        missing=None if missing is None else tuple(missing),
+        bad_cells=bad_cells,
+        dates=dates,
+        clock=clock,
+        timezone=timezone,
+        duplicates=duplicates,
+        unordered=unordered,
+    )
+    return read_table(Path(path), sheet, reading)
+
+
+def read_table(path: Path, sheet: str | int | None = None, reading: Reading = PLAIN) -> Data:
+    """The table in a file, read as `reading` says."""
     try:
         if os.path.isdir(path):
             raise DataError("D001", f"'{path}' is a folder; name a file in it")
-        data = _reader(path, sheet, separator, decimal)(path)
+        data = _reader(path, sheet, reading)(path)
     except FileNotFoundError:
         raise DataError("D001", f"there is no file '{path}'{did_you_mean_file(path)}") from None
     except MemoryError:
@@ -52,7 +93,7 @@ def read_data(
             f"'{path}' has only one column, '{names[0]}', and a table needs a time or an input "
             "beside it; if something unusual separates the cells, say separator=…",
         )
-    return data
+    return tidied(data, reading)
 
 
 def read_signal(path: str | Path, column: str | None, prefer: str = "") -> tuple[Vector, Vector]:
@@ -85,25 +126,21 @@ def _chosen(data: Data, names: Sequence[str], column: str | None, prefer: str) -
     return names[0]
 
 
-def _reader(
-    path: Path, sheet: str | int | None, separator: str | None, decimal: str | None
-) -> Callable[[Path], Data]:
+def _reader(path: Path, sheet: str | int | None, reading: Reading) -> Callable[[Path], Data]:
     suffix = path.suffix.lower()
     if suffix in (*TEXTS, *SUFFIXES) or not suffix:
         from estimica.data.formats.delimited import read_delimited
 
         plain = suffix not in SUFFIXES
-        return lambda p: (
-            (None if plain else read_impedance_file(p)) or read_delimited(p, separator, decimal)
-        )
+        return lambda p: (None if plain else read_impedance_file(p)) or read_delimited(p, reading)
     if suffix in (".parquet", ".pq"):
         from estimica.data.formats.parquet import read_parquet
 
-        return read_parquet
+        return lambda p: read_parquet(p, reading)
     if suffix in (".xlsx", ".xlsm", ".xls"):
         from estimica.data.formats.excel import read_excel
 
-        return lambda p: read_excel(p, sheet)
+        return lambda p: read_excel(p, sheet, reading)
     if suffix == ".mat":
         from estimica.data.formats.matlab import read_mat
 

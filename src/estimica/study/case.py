@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from os import PathLike
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Discriminator, Field, Tag, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
-from estimica.base.errors import CaseError
+from estimica.base.arrays import Flags, Vector
+from estimica.base.errors import CaseError, DataError
 from estimica.base.signals import Hold
 from estimica.compiled.model.interface import OperatingPoint
+from estimica.data.calendar import Calendar, instant_of
+from estimica.data.table import Data
 from estimica.simulate.staged.plan import StagePlan
 from estimica.study.estimation import GapHandling
 from estimica.study.fields.counts import CHANGES
@@ -38,9 +43,11 @@ from estimica.study.fields.kinds import (
     one_of_kinds,
     with_own_errors,
 )
+from estimica.study.fields.moments import Moment, seconds_at
 from estimica.study.noise import DetectionLimits as DetectionLimits
 from estimica.study.noise import Sigma as Sigma
 from estimica.study.prefilter import PrefilterField
+from estimica.study.reading import Reading
 from estimica.study.response_columns import (
     RESPONSE,
     ResponseColumns,
@@ -251,11 +258,15 @@ class Case:
         Field(description="Where the simulation of a design ends; a fit ends with the data."),
     ] = None
     from_: Annotated[
-        Finite | None, Field(alias="from", description="Samples before it do not count.")
+        Moment | None,
+        Field(alias="from", description="Samples before it do not count: seconds, or a date."),
     ] = None
-    to: Annotated[Finite | None, Field(description="Samples after it do not count.")] = None
+    to: Annotated[
+        Moment | None, Field(description="Samples after it do not count: seconds, or a date.")
+    ] = None
     exclude: Annotated[
-        tuple[tuple[Finite, Finite], ...], Field(description="Stretches that do not count.")
+        tuple[tuple[Moment, Moment], ...],
+        Field(description="Stretches that do not count: two times in seconds, or two dates."),
     ] = ()
     gaps: Annotated[
         GapHandling | None,
@@ -271,6 +282,10 @@ class Case:
         Field(description="Of several files: they are parts of one record, one after the other."),
     ] = False
     sheet: Annotated[str | None, Field(description="The sheet of a workbook.")] = None
+    reading: Annotated[
+        Reading | None,
+        Field(description="How the file is read where that cannot be found out; over `[reading]`."),
+    ] = None
     active: Annotated[Truth, Field(description="If false it is left out.")] = True
     change: Annotated[
         tuple[Change, ...],
@@ -279,16 +294,19 @@ class Case:
 
     def __post_init__(self) -> None:
         from estimica.data.readers import as_data
-        from estimica.data.table import Data
 
         several = isinstance(self.data, tuple) and all(isinstance(f, str) for f in self.data)
         if not (self.data is None or several or isinstance(self.data, (str, PathLike, Data))):
             object.__setattr__(self, "data", as_data(self.data))
-        if self.from_ is not None and self.to is not None and self.from_ >= self.to:
-            raise field_error("C014", f"from {self.from_:g} is not before to {self.to:g}")
+        if isinstance(self.data, Data):
+            self._in_seconds(self.data)
+        if _after(self.from_, self.to) or (self.from_ is not None and self.from_ == self.to):
+            raise field_error(
+                "C014", f"from {_shown(self.from_)} is not before to {_shown(self.to)}"
+            )
         for a, b in self.exclude:
-            if a > b:
-                raise field_error("C015", f"exclude [{a:g}, {b:g}] does not go forward")
+            if _after(a, b):
+                raise field_error("C015", f"exclude [{_shown(a)}, {_shown(b)}] does not go forward")
 
         if self.staging and self.is_frequency:
             raise field_error("C065", 'a frequency response has no begin = "steady" and no change')
@@ -300,6 +318,42 @@ class Case:
             require_frequency(self)
         else:
             require_time(self)
+
+    def _in_seconds(self, data: Data) -> None:
+        """Dates become seconds as soon as the table is there that says what 0 s is."""
+        dated = [self.from_, self.to, *(m for stretch in self.exclude for m in stretch)]
+        if not any(isinstance(m, str) for m in dated):
+            return
+        try:
+            origin = data.origins.get(data.time_name(self.time))
+        except DataError:
+            return  # whoever needs the time tells
+        calendar = Calendar.of(origin) if origin else None
+        for key, word in (("from_", "from"), ("to", "to")):
+            moment = getattr(self, key)
+            if moment is not None:
+                object.__setattr__(self, key, seconds_at(moment, calendar, word))
+        stretches = [
+            (seconds_at(a, calendar, "exclude"), seconds_at(b, calendar, "exclude"))
+            for a, b in self.exclude
+        ]
+        object.__setattr__(self, "exclude", tuple(stretches))
+
+    def with_seconds(self, data: Data) -> Case:
+        """The case with its dates in seconds of the data."""
+        dated = [self.from_, self.to, *(m for stretch in self.exclude for m in stretch)]
+        return replace(self, data=data) if any(isinstance(m, str) for m in dated) else self
+
+    def counts(self, time: Vector) -> Flags:
+        """Which of these times lie within `from` … `to` and outside of `exclude`."""
+        counted = np.ones(len(time), bool)
+        if self.from_ is not None:
+            counted &= time >= _number(self.from_)
+        if self.to is not None:
+            counted &= time <= _number(self.to)
+        for a, b in self.exclude:
+            counted &= (time < _number(a)) | (time > _number(b))
+        return counted
 
     @property
     def is_frequency(self) -> bool:
@@ -382,3 +436,22 @@ class Case:
             n: s if isinstance(s, StartValue) else StartValue(start=s)
             for n, s in self.free_start.items()
         }
+
+
+def _after(one: float | str | None, other: float | str | None) -> bool:
+    """Whether one moment is after the other; dates and numbers are compared with data only."""
+    if isinstance(one, str) and isinstance(other, str):
+        first, second = instant_of(one), instant_of(other)
+        return (first.tzinfo is None) == (second.tzinfo is None) and first > second
+    if isinstance(one, str) or isinstance(other, str) or one is None or other is None:
+        return False
+    return one > other
+
+
+def _shown(moment: float | str | None) -> str:
+    return moment if isinstance(moment, str) else f"{moment:g}"
+
+
+def _number(moment: float | str) -> float:
+    assert not isinstance(moment, str)  # dates are seconds where data were read
+    return moment

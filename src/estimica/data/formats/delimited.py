@@ -7,6 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
-from estimica.data.cells import COMMENTS, NANS, CellKind, cell_kind, is_comment
+from estimica.data.cells import COMMENTS, NANS, CellKind, cell_kind, is_comment, short_cell
 from estimica.data.formats.dialect import (
     SPACES,
     Dialect,
@@ -23,6 +24,7 @@ from estimica.data.formats.dialect import (
     split_line,
 )
 from estimica.data.frames import data_from_columns
+from estimica.data.reading import PLAIN, Reading
 from estimica.data.requirements import cell_limit, require_bytes, require_cells
 from estimica.data.table import Data
 
@@ -30,15 +32,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_delimited(path: Path, separator: str | None, decimal: str | None) -> Data:
+def read_delimited(path: Path, reading: Reading = PLAIN) -> Data:
     """The table of a text file, its separator, decimal sign, header and units found out."""
-    dialect = find_dialect(path, separator, decimal)
+    dialect = find_dialect(path, reading)
     _require_room(path, len(dialect.kinds))
-    data = _read(path, dialect)
+    data = _read(path, dialect, reading)
     if not dialect.sure_of_decimal and any(
         cell_kind(why.split("'")[1], ",") is CellKind.NUMBER for why in data.texts.values()
     ):
-        return read_delimited(path, separator, ",")
+        return read_delimited(path, replace(reading, decimal=","))
     return data
 
 
@@ -53,8 +55,9 @@ def _require_room(path: Path, width: int) -> None:
             require_cells(path, lines, width)
 
 
-def _read(path: Path, dialect: Dialect) -> Data:
+def _read(path: Path, dialect: Dialect, reading: Reading) -> Data:
     frame = _frame(path, dialect)
+    frame, below = _without_summary(frame, dialect)
     if not len(frame):
         raise DataError("D003", f"'{path}' holds no rows below its header")
     kept = [j for j in frame.columns if dialect.headers[j] or not frame[j].isna().all()]
@@ -68,8 +71,27 @@ def _read(path: Path, dialect: Dialect) -> Data:
         units=[dialect.units[j] if j < len(dialect.units) else "" for j in kept],
         decimal=dialect.decimal,
         place=lambda row: f"line {_line_of(path, dialect, row)}",
-        notes=dialect.notes,
+        notes=(*dialect.notes, *below),
+        reading=reading,
     )
+
+
+#: lines below a table that may be a summary; more are part of it
+_SUMMARY = 3
+
+
+def _without_summary(frame: pd.DataFrame, dialect: Dialect) -> tuple[pd.DataFrame, list[str]]:
+    """The rows without lines at the end that begin with a word, as `Mean` below a time."""
+    if dialect.kinds[0] not in (CellKind.NUMBER, CellKind.DATE) or len(frame) <= _SUMMARY + 1:
+        return frame, []
+    first = frame[0].iloc[-_SUMMARY - 1 :].tolist()
+    words = [isinstance(c, str) and cell_kind(c, dialect.decimal) is CellKind.TEXT for c in first]
+    count = next(k for k, w in enumerate([*reversed(words), False]) if not w)
+    if not count or count > _SUMMARY:
+        return frame, []
+    told = ", ".join(short_cell(c) for c in first[-count:])
+    lines = "a line below the table is" if count == 1 else f"{count} lines below the table are"
+    return frame.iloc[:-count], [f"{lines} left out: {told}"]
 
 
 def _frame(path: Path, dialect: Dialect) -> pd.DataFrame:
@@ -121,7 +143,11 @@ def _parse(path: Path, dialect: Dialect, without_comments: bool = False) -> pd.D
             encoding=encoding,
         )
 
-    numeric = {j: np.float64 for j, k in enumerate(dialect.kinds) if k is CellKind.NUMBER}
+    numeric: dict[int, type] = {
+        j: np.float64 for j, k in enumerate(dialect.kinds) if k is CellKind.NUMBER
+    }
+    if dialect.thousands:  # whose sign pandas would take for the decimal one
+        numeric = dict.fromkeys(range(len(dialect.kinds)), str)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # columns of mixed kind, which we look at ourselves

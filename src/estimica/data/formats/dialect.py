@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
-from estimica.data.cells import COMMENTS, CellKind, cell_kind, is_comment
+from estimica.data.cells import COMMENTS, CellKind, cell_kind, is_comment, looks_grouped
 from estimica.data.formats.layout import TAIL, Layout, find_layout, row_fits, usual_width
 from estimica.data.headers import clean_unit
+from estimica.data.reading import PLAIN, Reading
 
 SAMPLE = 1 << 16  # bytes that are looked at
 SPACES = r"\s+"
@@ -39,6 +40,7 @@ class Dialect:
     kinds: tuple[CellKind, ...]
     comments: bool  # whether there are lines of comment among the rows
     notes: tuple[str, ...]
+    thousands: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,9 @@ class _Lines:
     comments: tuple[tuple[int, str], ...]
 
 
-def find_dialect(path: Path, separator: str | None, decimal: str | None) -> Dialect:
+def find_dialect(path: Path, reading: Reading = PLAIN) -> Dialect:
     """How `path` writes its table; what the user has said is taken as it is."""
+    separator, decimal = reading.separator, reading.decimal
     text, encoding, whole = _sample(path)
     lines = _lines(text, whole)
     if lines.texts and (hint := re.fullmatch(r"sep=(.)", lines.texts[0].strip())):
@@ -64,11 +67,19 @@ def find_dialect(path: Path, separator: str | None, decimal: str | None) -> Dial
     elif separator.isspace() and separator != "\t":
         separator = SPACES
     rows = [split_line(line, separator) for line in lines.texts]
+    if reading.thousands is not None:
+        decimal = decimal or ("," if reading.thousands == "." else ".")
+        rows = [[_without_groups(c, reading.thousands) for c in row] for row in rows]
     sign, sure = (decimal, True) if decimal else _decimal(rows, separator)
     layout = find_layout(rows, sign)
     if layout is None:
         raise _without_numbers(path, rows)
-    return _dialect(path, encoding, separator, (sign, sure), lines, rows, layout)
+    found = _dialect(path, encoding, separator, (sign, sure), lines, rows, layout)
+    return replace(found, thousands=reading.thousands or "")
+
+
+def _without_groups(cell: str, sign: str) -> str:
+    return cell.replace(sign, "") if looks_grouped(cell) else cell
 
 
 def split_line(line: str, separator: str) -> list[str]:

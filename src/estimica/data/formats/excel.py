@@ -21,6 +21,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.data.formats.layout import find_layout
 from estimica.data.frames import data_from_columns
 from estimica.data.headers import clean_unit
+from estimica.data.reading import PLAIN, Reading
 from estimica.data.requirements import (
     cell_limit,
     import_extra,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 SAMPLE = 200  # rows that are looked at
 
 
-def read_excel(path: Path, sheet: str | int | None) -> Data:
+def read_excel(path: Path, sheet: str | int | None, reading: Reading = PLAIN) -> Data:
     """The table of a sheet, given by name or by its number from 1."""
     with open_file(path) as file:
         packed = file.read(2) == b"PK"  # .xlsx and .xlsm are archives, .xls is not
@@ -45,7 +46,7 @@ def read_excel(path: Path, sheet: str | int | None) -> Data:
         if packed or path.suffix.lower() != ".xls":
             import_extra("openpyxl", path)
         try:
-            return _of_archive(path, file, sheet) if packed else _of_old(path, file, sheet)
+            return (_of_archive if packed else _of_old)(path, file, sheet, reading)
         except (DataError, MemoryError):
             raise
         except ImportError:
@@ -56,16 +57,16 @@ def read_excel(path: Path, sheet: str | int | None) -> Data:
             raise DataError("D002", f"cannot read '{path}' as Excel: {error}") from None
 
 
-def _of_archive(path: Path, file: BinaryIO, sheet: str | int | None) -> Data:
+def _of_archive(path: Path, file: BinaryIO, sheet: str | int | None, reading: Reading) -> Data:
     require_small_archive(path, file)
     book = import_extra("openpyxl", path).load_workbook(
         file, read_only=True, data_only=True, keep_links=False
     )
     sheets = {s.title: s for s in book.worksheets}
-    return _first_table(path, list(sheets), sheet, lambda name: _cells(path, sheets[name]))
+    return _first_table(path, list(sheets), sheet, lambda name: _cells(path, sheets[name]), reading)
 
 
-def _of_old(path: Path, file: BinaryIO, sheet: str | int | None) -> Data:
+def _of_old(path: Path, file: BinaryIO, sheet: str | int | None, reading: Reading) -> Data:
     """A file of Excel 2003 or older: not packed, and of at most 65536 rows and 256 columns."""
     import pandas as pd
 
@@ -75,16 +76,24 @@ def _of_old(path: Path, file: BinaryIO, sheet: str | int | None) -> Data:
     with pd.ExcelFile(file, engine="xlrd") as book:
         names = [str(n) for n in book.sheet_names]
         return _first_table(
-            path, names, sheet, lambda name: pd.read_excel(book, sheet_name=name, header=None)
+            path,
+            names,
+            sheet,
+            lambda name: pd.read_excel(book, sheet_name=name, header=None),
+            reading,
         )
 
 
 def _first_table(
-    path: Path, names: list[str], sheet: str | int | None, cells: Callable[[str], pd.DataFrame]
+    path: Path,
+    names: list[str],
+    sheet: str | int | None,
+    cells: Callable[[str], pd.DataFrame],
+    reading: Reading,
 ) -> Data:
     wanted = names if sheet is None else [_sheet(path, names, sheet)]
     for name in wanted:
-        data = _table(path, name, cells(name))
+        data = _table(path, name, cells(name), reading)
         if data is not None:
             return data
     where = f"sheet '{wanted[0]}' of '{path}'" if sheet is not None else f"'{path}'"
@@ -132,7 +141,7 @@ def _sheet(path: Path, names: list[str], sheet: str | int) -> str:
     raise DataError("D018", f"no sheet '{sheet}' in '{path}'{hint}")
 
 
-def _table(path: Path, name: str, cells: pd.DataFrame) -> Data | None:
+def _table(path: Path, name: str, cells: pd.DataFrame, reading: Reading) -> Data | None:
     cells = cells.dropna(axis="index", how="all").dropna(axis="columns", how="all")
     lines = [int(k) + 1 for k in cells.index]
     sample = cells.head(SAMPLE)
@@ -153,6 +162,7 @@ def _table(path: Path, name: str, cells: pd.DataFrame) -> Data | None:
         units=[clean_unit(u) for u in row(layout.units)],
         place=lambda k: f"row {lines[layout.first + k]} of sheet '{name}'",
         notes=[f"{above} rows above the table are skipped"] if above else [],
+        reading=reading,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
 from estimica.data.frames import data_from_frame
+from estimica.data.reading import PLAIN, Reading
 from estimica.data.requirements import cell_limit, import_extra, require_cells, too_many_cells_error
 from estimica.data.table import Data
 
@@ -21,12 +22,12 @@ _BATCH = 65_536  # texts whose lengths are added at a time
 _PREFIXED = "DELTA_BYTE_ARRAY"
 
 
-def read_parquet(path: Path) -> Data:
+def read_parquet(path: Path, reading: Reading = PLAIN) -> Data:
     """The table of a Parquet file; a stored index is the time if no column is."""
     with open_file(path) as file:
         arrow = import_extra("pyarrow", path)
         try:
-            return _read(path, file)
+            return _read(path, file, reading)
         except arrow.lib.ArrowMemoryError:
             raise MemoryError from None
         except (MemoryError, DataError):
@@ -36,7 +37,7 @@ def read_parquet(path: Path) -> Data:
             raise DataError("D002", f"cannot read '{path}' as Parquet: {reason}") from None
 
 
-def _read(path: Path, file: BinaryIO) -> Data:
+def _read(path: Path, file: BinaryIO, reading: Reading) -> Data:
     import pandas as pd
 
     pq = import_extra("pyarrow.parquet", path)
@@ -50,7 +51,7 @@ def _read(path: Path, file: BinaryIO) -> Data:
             _require_short(path, file, name)
     file.seek(0)
     frame = pd.read_parquet(file, engine="pyarrow", columns=plain)
-    data = data_from_frame(str(path), frame)
+    data = data_from_frame(str(path), frame, reading)
     if not len(frame):
         raise DataError("D003", f"'{path}' holds no rows")
     notes = [f"column '{n}' is left out: {why}" for n, why in left_out.items()]

@@ -18,7 +18,7 @@ from estimica.experiment.guess.step.starts import StepSetting, step_starts
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.record.conversion import in_model_units
 from estimica.study.record.frequency import examine_response
-from estimica.study.record.samples import time_scale
+from estimica.study.record.stamps import time_scale
 
 
 @dataclass(frozen=True)

@@ -104,13 +104,7 @@ def _counting(case: Case, stamps: Vector, signals: Mapping[str, Signal], has_tim
         counts &= stamps >= begin
     if case.begin_time is not None:
         counts &= stamps >= case.begin_time
-    if case.from_ is not None:
-        counts &= stamps >= case.from_
-    if case.to is not None:
-        counts &= stamps <= case.to
-    for a, b in case.exclude:
-        counts &= (stamps < a) | (stamps > b)
-    return counts
+    return counts & case.with_seconds(data_of(case)).counts(stamps)
 
 
 def _sampled(signal: Signal, where: Vector) -> Vector:

@@ -27,6 +27,7 @@ from estimica.study.file.several import STAR, CaseFiles, with_case_names
 from estimica.study.file.trust import code_in, code_of
 from estimica.study.formulas import unreadable_formulas
 from estimica.study.petab.files import is_petab
+from estimica.study.reading import Reading
 from estimica.study.study import Study, duplicate_names
 from estimica.study.tables.study_file import StudyFile
 
@@ -84,7 +85,7 @@ def examine_file(
         admit_study(path, tables, code_of(tables, path.parent, code))
         admit_study(path, files.in_tables(tables), ())  # what its patterns mean now is what is read
     content, problems = _content(with_case_names(tables, files))
-    cases, unread = _with_data(content.case, path.parent, files)
+    cases, unread = _with_data(_as_read(content), path.parent, files)
     tuners = tuple(content.tune.values())
     problems += unread + duplicate_names(tuners, cases, content.criterion)
     cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
@@ -295,6 +296,14 @@ def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]
 # --- data ----------------------------------------------------------------------------------------
 
 
+def _as_read(content: StudyFile) -> tuple[Case, ...]:
+    """The cases, each with what it and the whole study say of reading."""
+    common = content.reading
+    if common == Reading():
+        return content.case
+    return tuple(replace(c, reading=(c.reading or common).over(common)) for c in content.case)
+
+
 def _with_data(
     cases: Sequence[Case], folder: Path, files: CaseFiles
 ) -> tuple[tuple[Case, ...], list[Problem]]:
@@ -312,7 +321,8 @@ def _with_data(
             try:
                 read.append(replace(case, data=tables.of(case)))
             except EstimicaError as error:
-                problems.append(Problem(error.code, f"case '{case.name}'", error.message))
+                own = f"case '{case.name}'"
+                problems.append(Problem(error.code, own, error.message.removeprefix(f"{own}: ")))
                 read.append(replace(case, data=tables.path(case)))
         several = [c.data for c in read[-len(meant) :] if isinstance(c.data, Data)] if meant else []
         if len(several) == len(meant) > 1 and is_continued(several, written.time):
@@ -327,7 +337,7 @@ class _Tables:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._known: dict[tuple[str, str | None], Data | EstimicaError] = {}
+        self._known: dict[tuple[object, ...], Data | EstimicaError] = {}
         self._cells: list[int] = []
 
     def of(self, case: Case) -> Data | str | None:
@@ -337,8 +347,8 @@ class _Tables:
         if not case.active:
             return self.path(case)
         if not isinstance(case.data, tuple):
-            return self._read(self.path(case), case.sheet)
-        pieces = [self._read(str(self._folder / f), case.sheet) for f in case.data]
+            return self._read(self.path(case), case)
+        pieces = [self._read(str(self._folder / f), case) for f in case.data]
         return joined(pieces, case.time)
 
     def path(self, case: Case) -> str:
@@ -346,15 +356,17 @@ class _Tables:
         name = case.data[0] if isinstance(case.data, tuple) else case.data
         return str(self._folder / str(name))
 
-    def _read(self, path: str, sheet: str | None) -> Data:
-        from estimica.data.readers import read_data
+    def _read(self, path: str, case: Case) -> Data:
+        from estimica.data.readers import read_table
         from estimica.data.requirements import require_total_cells
 
-        key = (path, sheet)
+        reading = (case.reading or Reading()).options(case.time)
+        # without settings the name of the time changes nothing
+        key = (path, case.sheet, *(() if case.reading is None else (reading,)))
         if key not in self._known:
             try:
                 require_total_cells(path, self._cells, _TOGETHER)
-                data = read_data(path, sheet=sheet)
+                data = read_table(Path(path), case.sheet, reading)
                 self._cells.append(len(data) * len(data.columns))
                 require_total_cells(path, self._cells, _TOGETHER)
                 self._known[key] = data

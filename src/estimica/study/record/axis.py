@@ -12,7 +12,8 @@ from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean
 from estimica.study.case import InputColumn
 from estimica.study.record.columns import without_scaling
-from estimica.study.record.samples import Record, data_of, time_scale
+from estimica.study.record.samples import Record, data_of
+from estimica.study.record.stamps import time_scale
 from estimica.study.study import Study
 
 

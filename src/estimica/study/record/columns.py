@@ -25,7 +25,8 @@ def first_of_replicates(column: str, source: str, time: Vector, value: Vector) -
             raise CaseError(
                 "C008",
                 f"column '{column}' of '{source}' has two values at time {time[k]:.10g}, in rows "
-                f"{k + 1} and {j + 1}; rows with one time stamp are replicates, whose input is one",
+                f"{k + 1} and {j + 1}; rows with one time stamp are replicates, whose input is "
+                'one; write duplicates = "first", "last" or "mean" in [reading] if they are not',
             )
         first[j] = False
     return first

@@ -144,12 +144,7 @@ def _measured(
         response = _response(columns, data)
     amplitude, sigma = _amplitude(columns, data, response)
     counts = is_usable(np.abs(response)) & is_usable(amplitude)
-    if case.from_ is not None:
-        counts &= axis.value >= case.from_
-    if case.to is not None:
-        counts &= axis.value <= case.to
-    for a, b in case.exclude:
-        counts &= (axis.value < a) | (axis.value > b)
+    counts &= case.counts(axis.value)
     if not counts.any():
         low, high = float(axis.value.min()), float(axis.value.max())
         raise CaseError(

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base import magnitude
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError, DataError, EstimicaError
 from estimica.base.magnitude import is_usable
@@ -18,14 +17,18 @@ from estimica.base.problems import Problem, raise_all
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Model
-from estimica.data.readers import as_data, read_data
+from estimica.data.readers import as_data, read_table
 from estimica.data.table import Data
+from estimica.data.tidy import tidied
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
 from estimica.study.prefilter import Prefilter
+from estimica.study.reading import Reading
+from estimica.study.record.codes import code_problems
 from estimica.study.record.columns import first_of_replicates, with_scaling
 from estimica.study.record.conversion import UnitChange, in_model_units, time_change, time_problems
 from estimica.study.record.noise import Censoring, Distribution, SigmaFormula, noise_model
 from estimica.study.record.prefilter import prefilter_system
+from estimica.study.record.stamps import require_magnitude, stamps
 from estimica.study.record.transfer import Transfer
 from estimica.study.record.transform import Transform, transform_of
 
@@ -169,9 +172,12 @@ def data_of(case: Case) -> Data:
     if case.data is None:
         raise CaseError("C095", "'data' is missing; write data = \"file.csv\"")
     if isinstance(case.data, Data):
-        return case.data
+        if case.reading is None:
+            return case.data
+        return tidied(case.data, case.reading.options(case.time))
     if isinstance(case.data, (str, Path)):
-        return read_data(case.data, sheet=case.sheet)
+        reading = case.reading or Reading()
+        return read_table(Path(case.data), case.sheet, reading.options(case.time))
     return as_data(case.data)
 
 
@@ -197,16 +203,17 @@ def _examine(
     where = f"case '{case.name}'"
     try:
         data = data_of(case)
-        time = _time(case, data, has_time)
+        case = case.with_seconds(data)
+        time = stamps(case, data, has_time)
     except (DataError, CaseError) as error:
         return None, [Problem(error.code, where, error.message)]
     converted = in_model_units(case, data, known)
     case, changes, problems = converted.case, converted.changes, list(converted.problems)
     if has_time:
-        stamps = data.time_name(case.time)
-        change = time_change(case, data, stamps)
+        stamped = data.time_name(case.time)
+        change = time_change(case, data, stamped)
         changes = changes if change is None else (*changes, change)
-        problems += time_problems(case, data, stamps)
+        problems += time_problems(case, data, stamped)
     begin = float(time[0]) if case.begin_time is None else case.begin_time
     inputs: dict[str, Signal] = {}
     outputs: list[MeasuredOutput] = []
@@ -232,6 +239,7 @@ def _examine(
     uncertain = _uncertain(case, data, inputs, outputs)
     if uncertain and has_time:
         problems += [_timed(where, m.name) for m in uncertain]
+    problems += code_problems(case, data, _columns(case))
     ignored = ignored_cell_problems(where, data, _columns(case)) + _overflowing(where, case, data)
     notes = tuple(p.message for p in ignored)
     own = Record(case, begin, inputs, tuple(outputs), uncertain, notes, changes)
@@ -311,47 +319,6 @@ def _gaps(where: str, name: str, signal: Signal, complete: Flags) -> list[Proble
     return [Problem("C035", where, message, warning=True)]
 
 
-def _time(case: Case, data: Data, has_time: bool) -> Vector:
-    if not has_time:
-        return np.arange(len(data), dtype=np.float64)
-    name = data.time_name(case.time)
-    scale = time_scale(case, data, name)
-    time = data.column(name) if scale == 1 else data.column(name) * scale
-    if not len(time):
-        raise CaseError("C005", f"'{data.source}' holds no rows")
-    missing = np.flatnonzero(~np.isfinite(time))
-    if len(missing):
-        raise CaseError(
-            "C006", f"time '{name}' is missing in row {missing[0] + 1} of '{data.source}'"
-        )
-    _require_magnitude(f"time '{name}' of '{data.source}'", time - time[0], "time_scale")
-    step = np.diff(time)
-    if (step < 0).any():
-        k = int(np.flatnonzero(step < 0)[0])
-        raise CaseError(
-            "C007",
-            f"time '{name}' of '{data.source}' goes back from {time[k]:.10g} to "
-            f"{time[k + 1]:.10g} in row {k + 2}; sort the rows, or split the file into cases",
-        )
-    return time
-
-
-def time_scale(case: Case, data: Data, name: str) -> float:
-    """Seconds in one unit of a time column: as the case says, or as the unit of its header."""
-    change = time_change(case, data, name)
-    return change.change.scale if change is not None else case.time_scale or 1.0
-
-
-def _require_magnitude(what: str, values: Vector, remedy: str) -> None:
-    """The largest of the values can be computed with, or all of them are zero."""
-    largest = float(np.abs(values).max(initial=0.0))
-    trouble = magnitude.magnitude_problem(largest)
-    if trouble:
-        raise CaseError(
-            "C098", f"{what}: {largest:g}, its largest value, {trouble} or give a {remedy}"
-        )
-
-
 def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
     if not isinstance(given, InputColumn):
         return Signal.constant(given)
@@ -378,19 +345,14 @@ def _output(
 ) -> MeasuredOutput:
     value = with_scaling(given, data.column(given.column))
     counts = np.isfinite(value) & (time >= begin) & complete
-    if case.from_ is not None:
-        counts &= time >= case.from_
-    if case.to is not None:
-        counts &= time <= case.to
-    for a, b in case.exclude:
-        counts &= (time < a) | (time > b)
+    counts &= case.counts(time)
     if not counts.any():
         raise CaseError(
             "C010",
             f"no sample of column '{given.column}' counts; look at from, to, exclude and begin, "
             f"the time runs from {time[0]:g} to {time[-1]:g}",
         )
-    _require_magnitude(f"column '{given.column}'", value[counts], "scale")
+    require_magnitude(f"column '{given.column}'", value[counts], "scale")
     transform = None if given.transform is None else transform_of(given.transform)
     kept = value if counts.all() else value[counts]
     noise = noise_model(given, data, time, counts, inputs)
@@ -443,4 +405,4 @@ def _check_prefilter(measured: MeasuredOutput, has_time: bool) -> None:
 
 def stamps_of(case: Case, *, has_time: bool = True) -> Vector:
     """The times of all rows of a case's data; the rows' numbers where there is no time."""
-    return _time(case, data_of(case), has_time)
+    return stamps(case, data_of(case), has_time)

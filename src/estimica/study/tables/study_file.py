@@ -30,6 +30,7 @@ from estimica.study.fields.kinds import (
     finite,
     one_of_kinds,
 )
+from estimica.study.reading import Reading
 from estimica.study.tables.inference import (
     BackcalculateTable,
     BootstrapTable,
@@ -214,6 +215,10 @@ class StudyFile:
             "for all cases: name = expression.",
         ),
     ] = Field(default_factory=dict)
+    reading: Annotated[
+        Reading,
+        Field(description="How all data files are read where that cannot be found out."),
+    ] = Field(default_factory=Reading)
     case: Annotated[tuple[Case, ...], Field(max_length=CASES, description="The experiments.")] = ()
     estimate: Annotated[
         Estimation, Field(description="How disagreement is scored and the search goes.")

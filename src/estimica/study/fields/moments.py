@@ -1,0 +1,42 @@
+"""Moments: points in time of a record: seconds of the model, or dates."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated
+
+from pydantic import BeforeValidator, Tag
+
+from estimica.data.calendar import Calendar, NotAnInstant, instant_of
+from estimica.study.fields.kinds import NUMBER, TEXT, Finite, field_error, one_of_kinds
+
+
+def _dated(value: object) -> object:
+    """TOML's own dates as the text that they are; a text must be a date."""
+    if not isinstance(value, (str, date)):
+        return value
+    try:
+        return instant_of(value).isoformat()
+    except NotAnInstant as error:
+        raise field_error("C136", f"'{value}' {error}") from None
+
+
+Moment = Annotated[
+    Annotated[Finite, Tag(NUMBER)] | Annotated[str, Tag(TEXT)],
+    one_of_kinds("a time in seconds, or a date as 2025-03-01T06:00"),
+    BeforeValidator(_dated),
+]
+
+
+def seconds_at(moment: float | str, calendar: Calendar | None, key: str) -> float:
+    """A moment in seconds of the model; a date needs data with dates."""
+    if not isinstance(moment, str):
+        return moment
+    if calendar is None:
+        raise field_error(
+            "C136", f"{key} {moment}: the time of the data has no dates; give it in seconds"
+        )
+    try:
+        return calendar.seconds(moment)
+    except NotAnInstant as error:
+        raise field_error("C136", f"{key} {moment} {error}") from None
