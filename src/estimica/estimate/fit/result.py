@@ -82,24 +82,24 @@ class Fit(Result):
 
     presenter = "estimica.estimate.fit.present"
 
-    study: Study
-    outcome: Outcome
-    criterion: str
-    cost: float
-    unknowns: Unknowns
-    values: Vector
+    study: Study  # what was asked
+    outcome: Outcome  # how the search ended
+    criterion: str  # "oe", "ml", or one of your own
+    cost: float  # the criterion at the estimate
+    unknowns: Unknowns  # tuners, start values and disturbances that were found
+    values: Vector  # of the unknowns, in their order
     at_bound: tuple[str, ...]  # for each unknown: "", "min" or "max"
-    accuracy: Accuracy
-    noise: Mapping[str, Noise]
-    n_samples: int
-    aic: float
-    bic: float
-    identifiability: Identifiability
-    cases: tuple[CaseFit, ...]
-    iterations: tuple[Iteration, ...]
-    evaluations: Evaluations
-    starts: tuple[StartResult, ...]
-    seconds: float
+    accuracy: Accuracy  # standard errors, intervals and covariance of the unknowns
+    noise: Mapping[str, Noise]  # variance of each output's noise
+    n_samples: int  # samples that count
+    aic: float  # Akaike's information criterion; smaller is better
+    bic: float  # the Bayesian one
+    identifiability: Identifiability  # what the data determine
+    cases: tuple[CaseFit, ...]  # measured and simulated outputs
+    iterations: tuple[Iteration, ...]  # the way of the search
+    evaluations: Evaluations  # how many simulations it took
+    starts: tuple[StartResult, ...]  # of a multistart, the best first
+    seconds: float  # on the clock
     setup: Setup = field(repr=False)
     run: str = ""  # its number in the run store
     n_independent: float = math.nan  # samples that tell of the noise, fewer behind a prefilter
