@@ -74,7 +74,7 @@ QUERIES = {
     },
     "a student in a notebook": {
         "install": ("getting-started/",),
-        "jupyter notebook": ("faq/",),
+        "jupyter notebook": ("python/", "tutorial/notebook/"),
         "confidence interval": ("uncertainty/",),
         "covariance": ("uncertainty/",),
         "chi-square": ("estimation/",),
