@@ -236,6 +236,7 @@ def tree_of(desk: StudySession) -> list[tuple[str, list[Item]]]:
             for k, c in enumerate(cases[:MOST])
         ),
         *_more("case", len(cases)),
+        Item("reading", "Reading of data", "table_view", place=("reading",)),
         Item("starts", "Free starts", "flag_circle", _free_starts(cases)),
         Item("estimate", "Estimation", "calculate", place=("estimate",)),
         Item("solver", "Solver", "timeline", place=("solver",)),
