@@ -167,9 +167,14 @@ def test_long_searches_are_not_made_eight_times(monkeypatch: pytest.MonkeyPatch)
     assert valleys(starts=3).agreement.made == 3  # who asks is given
 
 
+def test_a_busy_computer_makes_no_search_long() -> None:
+    assert one_start.search_effort(2.0, 11.0) == 2.0
+    assert one_start.search_effort(0.1, 150.0) == 15.0  # a model that computes elsewhere
+
+
 def test_starts_are_given_up_once_they_have_taken_long(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 2))  # s, at each look on the clock
-    monkeypatch.setattr(one_start, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(one_start, "process_time", lambda: float(next(clock)))
     found = valleys()
     own = found.agreement
     assert own.made == 1 + 6  # 2 s each, until more than 10 s are over

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter, time
+from time import perf_counter, process_time, time
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ DRAWS = 10
 GIVEN_UP, NO_DESIGN = "given up", "failed"
 #: of a demand, by how much a limit may be missed: as much as a search gains at least
 LIMIT = 1e-4
+WAITING = 10.0  # times as long on the clock as computing here: it is not the search that is long
 FAILURES = 1000  # of one start that are kept with their tuners; more make a run of the store large
 
 
@@ -86,11 +87,21 @@ class StartEnd:
     searched: int = 1  # starts: this one, and those that the verification has looked for
     drawn_again: int = 0  # times, since it could not be simulated
     seconds: float = 0.0
+    effort: float = 0.0  # s, see `search_effort`
 
     @property
     def rank(self) -> tuple[float, float]:
         """What designs are compared by."""
         return rank(self.violation, self.cost)
+
+
+def search_effort(busy: float, seconds: float) -> float:
+    """How long a search takes, in s, of which `busy` were spent computing here.
+
+    A busy computer, or code that is compiled for the first time, makes no search long; waiting for
+    a model that computes elsewhere does.
+    """
+    return max(busy, seconds / WAITING)
 
 
 class StartInterrupted(KeyboardInterrupt):
@@ -146,7 +157,7 @@ class StartSearch:
         """What the start leads to; only the first looks for further starts by itself."""
         if self.spent > limits.budget:
             return StartEnd(number, q, GIVEN_UP, "the searches before it took long")
-        begun, simulations = perf_counter(), self.design.simulations
+        begun, busy, simulations = perf_counter(), process_time(), self.design.simulations
         seconds = min(limits.seconds, limits.until - time())
         problem = self.problem(limits.most, seconds)
         self._iterates = []
@@ -162,7 +173,8 @@ class StartSearch:
             message = "the best design so far"
             ended = SearchEnd("interrupted", message, search.iterations)
         taken = perf_counter() - begun
-        self.spent += taken if number > 1 else 0.0
+        effort = search_effort(process_time() - busy, taken)
+        self.spent += effort if number > 1 else 0.0
         best = problem.best
         end = StartEnd(
             number,
@@ -180,6 +192,7 @@ class StartSearch:
             searched=search.starts,
             drawn_again=search.drawn,
             seconds=taken,
+            effort=effort,
         )
         if best is not None:
             missed = missed_most(best) if best.violation > FEASIBLE else ""
@@ -273,7 +286,7 @@ def end_to_dict(end: StartEnd) -> dict[str, Any]:
         for name in (
             "number", "status", "message", "cost", "violation", "start_cost", "missed",
             "iterations", "evaluations", "simulations", "failed", "searched", "drawn_again",
-            "seconds",
+            "seconds", "effort",
         )
     }  # fmt: skip
     return plain | {

@@ -32,9 +32,9 @@ ROLES = {
     "watch": "only watched",
 }
 SIGNALS = (
-    "What the criteria look at. Dashed: before. Solid: after. Red lines are what a demand allows, "
-    "green bands where a signal must be from the demanded settling time on; integrals and rise "
-    "times have no line."
+    "What the criteria look at. Dashed: before. Solid: after. Lines called demand are what it "
+    "allows, bands where a signal must be from the demanded settling time on; integrals and rise "
+    "times have neither."
 )
 _SEARCH = (
     "Criteria over their demands and the tuners, for every design that was better than all before "

@@ -23,6 +23,7 @@ from estimica.optimise.methods.box import start_points
 from estimica.optimise.optimum.one_start import (
     GIVEN_UP,
     NO_DESIGN,
+    WAITING,
     StartEnd,
     StartInterrupted,
     StartLimits,
@@ -39,10 +40,11 @@ from estimica.study.tables.optimisation import OptimiseTable
 #: starts where a study asks for no number. Chosen: an optimum that a third of all starts finds is
 #: missed by the seven drawn ones with a probability of (2/3)⁷ = 6 %
 DEFAULT = 8
-#: s that one search, or the further starts of a process, may take before others are given up.
+#: s of effort of one search, or of the further starts of a process, after which others are not
+#: made.
 #: Chosen: as long as somebody waits who has not asked for it
 LONG = 10.0
-PATIENCE = 2.0  # times LONG, after which a start that nobody has asked for is cut short
+PATIENCE = WAITING  # times LONG, after which a start that nobody has asked for is cut short
 #: times as many designs as the first start has taken, for each further one. Chosen: they begin
 #: farther away
 ROOM = 2
@@ -143,7 +145,7 @@ class Starts:
         if left < wanted:
             was = f"max_evaluations = {most} leaves room for {left} of {wanted} further starts"
             return max(left, 0), was
-        if table.starts is None and first.seconds > LONG:
+        if table.starts is None and first.effort > LONG:
             return 0, (
                 f"no further starts were made, as the search took {first.seconds:.0f} s; "
                 f"set starts = {wanted + 1} to make them"
