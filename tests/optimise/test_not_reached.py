@@ -192,6 +192,20 @@ def test_pictures_do_not_draw_penalties(scattered: es.Assessment) -> None:
     assert "not settled" in scattered.page().sections[1].text
 
 
+def test_what_has_not_settled_stands_apart_in_clouds_and_lines(scattered: es.Assessment) -> None:
+    open_ = scattered.open[:, 0]
+    (panel,) = scatter(scattered, ("settling",)).panels
+    clouds = {c.name: c.value for c in panel.curves}
+    apart = clouds.pop("not reached: no value")
+    assert len(apart) == open_.sum()
+    assert len(set(apart)) == 1  # a place, no value
+    assert apart[0] > 1.05 * max(v.max() for v in clouds.values())
+    (axis,) = [a for a in parallel(scattered).axes if a.label.startswith("settling/demand")]
+    assert axis.label == f"settling/demand (top: {open_.sum()} not settled)"
+    assert len(set(axis.value[open_])) == 1
+    assert axis.value[open_].min() > 1.05 * axis.value[~open_].max()
+
+
 def test_effects_say_what_became_of_samples_that_do_not_settle(scattered: es.Assessment) -> None:
     correlations = scattered.effects_table()
     assert correlations.rows[0][2] == pytest.approx(-1, abs=0.1)

@@ -121,3 +121,13 @@ def test_thinned_clouds_keep_their_middle_and_their_extremes() -> None:
     assert (v.min(), v.max()) == (value.min(), value.max())
     assert np.mean(np.abs(v) < 1) > 0.3
     assert np.all(np.diff(t) > 0)
+
+
+def test_more_curves_than_colours_are_told_apart_by_their_lines() -> None:
+    time = np.array([0.0, 1.0])
+    curves = tuple(Curve(f"c{k}", time, time + k) for k in range(20))
+    fig = figure(Curves((Panel("all", curves),)))
+    looks = {(t.line.color, t.line.dash) for t in fig.data}
+    assert len(looks) == 20
+    assert [t.line.dash for t in fig.data[:8]] == ["solid"] * 8
+    assert not any(t.line.dash == "dash" for t in fig.data)  # which means something else

@@ -31,7 +31,7 @@ from estimica.optimise.criteria.score import CensoredColumn
 
 BLUE, RED, GREEN, PINK, ORANGE, GREY = 0, 1, 2, 3, 4, 7
 APART = 0.08  # of the range of values: a gap beside them, and the width of the bar behind it
-NOT_REACHED = "not reached: above"
+NOT_REACHED = "not reached: no value"
 BINS = 60
 MOST_AXES = 12  # of parallel coordinates
 KINDS = (
@@ -219,11 +219,13 @@ def scatter(assessment: Assessment, names: tuple[str, ...] = ()) -> Curves:
     failed = counted & ~assessment.good
     what = " and ".join(names) if names else "criterion"
     panels = []
-    floor = float(score[assessment.good].min()) if assessment.good.any() else 0.0
+    floor = float(score[good].min()) if good.any() else 0.0
+    shelf = above_all(score[good], 1.0)
+    heights = {NOT_REACHED: shelf, "failed": floor}  # where these stand means nothing
     for j, label in enumerate(parameter_labels(assessment)):
         column = assessment.samples.values[:, j]
         clouds = [
-            Curve(word, column[rows], np.full(int(rows.sum()), floor) if word == "failed"
+            Curve(word, column[rows], np.full(int(rows.sum()), heights[word]) if word in heights
                   else score[rows], dotted=True, colour=colour, listed=j == 0)
             for word, rows, colour in (
                 ("not satisfied", good & ~held, RED),
@@ -238,6 +240,13 @@ def scatter(assessment: Assessment, names: tuple[str, ...] = ()) -> Curves:
         panels.append(panel)
     title = f"{assessment.study.name}: the largest {what}/demand"
     return Curves(tuple(panels), title, "", panel_height=230)
+
+
+def above_all(values: Vector, *others: float) -> float:
+    """A place apart from all values, for what has none."""
+    known = [*values[np.isfinite(values)].tolist(), *others] or [0.0]
+    top, width = max(known), max(known) - min(known)
+    return top + 2 * APART * (width or abs(top) or 1.0)
 
 
 def worst(assessment: Assessment, names: tuple[str, ...] = ()) -> Vector:
@@ -268,10 +277,11 @@ def parallel(assessment: Assessment) -> Parallel:
     ]
     criteria = list(dict.fromkeys(p.criterion.name for p in assessment.places))
     for name in criteria:
-        count = int(not_reached(assessment, (name,))[rows].sum())
+        open_ = not_reached(assessment, (name,))[rows]
         word = assessment.places[_named(assessment, (name,))[0]].open_word
-        label = f"{name}/demand" + (f" ({count} {word})" if count else "")
-        axes.append(Upright(label, worst(assessment, (name,))[rows]))
+        label = f"{name}/demand" + (f" (top: {open_.sum()} {word})" if open_.any() else "")
+        values = worst(assessment, (name,))[rows]
+        axes.append(Upright(label, np.where(open_, above_all(values[~open_]), values)))
     title = f"{assessment.study.name}: parameters and criteria"
     labels = "satisfied", "not satisfied"
     return Parallel(tuple(axes[:MOST_AXES]), assessment.satisfied[rows], labels, title)

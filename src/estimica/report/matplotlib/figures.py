@@ -15,11 +15,12 @@ from estimica.base.thinning import thin_element
 from estimica.base.view import Across, Bars, Curve, Curves, Heat, Panel, Parallel, Upright
 from estimica.report.matplotlib.look import PIXELS, empty_figure, legend, without_math
 from estimica.report.plotly.bars import STRONG, WEAK, short_name
-from estimica.report.plotly.curves import FEW, HOLE, INK, PALETTE, lightened
+from estimica.report.plotly.curves import FEW, HOLE, INK, PALETTE, lightened, line_style
 from estimica.report.plotly.heat import LEVELS, MOST_NUMBERS, cell_text, is_logarithmic
 from estimica.report.plotly.parallel import GOOD, OTHER
 
 HIGHEST = 60.0  # inches
+STYLES = ("-", "-.", ":")  # as LINE_STYLES of the interactive ones
 
 
 def curves_figure(curves: Curves) -> Figure:
@@ -59,7 +60,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
         tint = lightened(colour, curve.strength)
-        _line(axes, curve, panel.broken(curve), tint, several and curve.listed)
+        style = "--" if curve.dashed else STYLES[line_style(curve, k)]
+        _line(axes, curve, panel.broken(curve), tint, style, several and curve.listed)
     if panel.log:
         axes.set_yscale("log")
     axes.set_ylabel(without_math(panel.label))
@@ -68,16 +70,15 @@ def _draw(axes: Axes, panel: Panel) -> None:
 
 
 def _line(
-    axes: Axes, curve: Curve, points: tuple[Vector, Vector], colour: str, listed: bool
+    axes: Axes, curve: Curve, points: tuple[Vector, Vector], colour: str, style: str, listed: bool
 ) -> None:
     many = len(curve.time) > FEW
-    style = "none" if curve.dotted else "--" if curve.dashed else "-"
     marker = "o" if curve.dotted or curve.marked else None
     size = (1.6 if many else 3.2) if curve.dotted else 3.0
     axes.plot(
         *points,
         color=colour,
-        linestyle=style,
+        linestyle="none" if curve.dotted else style,
         linewidth=1.2,
         marker=marker,
         markersize=size,

@@ -32,6 +32,8 @@ PALETTE = (
     "#6A3D9A",
     "#4D4D4D",
 )
+#: of lines, by how often all colours were taken; dashes have a meaning of their own
+LINE_STYLES = ("solid", "dashdot", "dot")
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 GRID = "#E4E8EC"
 INK = "#24313C"
@@ -175,7 +177,8 @@ def _draw(fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float]
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
-        trace = _trace(curve, lightened(colour, curve.strength), several and curve.listed)
+        style = "dash" if curve.dashed else LINE_STYLES[line_style(curve, k)]
+        trace = _trace(curve, lightened(colour, curve.strength), style, several and curve.listed)
         if panel.gaps:
             trace.x, trace.y = panel.broken(curve)
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
@@ -266,7 +269,13 @@ def lightened(colour: str, strength: float) -> str:
     return "#" + "".join(f"{round(255 - share * (255 - p)):02X}" for p in parts)
 
 
-def _trace(curve: Curve, colour: str, listed: bool) -> go.Scatter:
+def line_style(curve: Curve, place: int) -> int:
+    """Which style of line keeps curves of the same colour apart; `place` is that in its panel."""
+    number = place if curve.colour is None else curve.colour
+    return number // len(PALETTE) % len(LINE_STYLES)
+
+
+def _trace(curve: Curve, colour: str, style: str, listed: bool) -> go.Scatter:
     time, value = curve.time, curve.value
     label = escape(name_with_unit(curve.name, curve.unit))
     about = f"<br>{escape(curve.description)}" if curve.description else ""
@@ -280,7 +289,7 @@ def _trace(curve: Curve, colour: str, listed: bool) -> go.Scatter:
             "color": colour,
             "width": 1.8,
             "shape": "hv" if curve.stepped else "linear",
-            "dash": "dash" if curve.dashed else "solid",
+            "dash": style,
         },
         marker={"color": colour, "size": 4 if curve.dotted and len(time) > FEW else 6},
         showlegend=listed,
