@@ -272,3 +272,12 @@ def test_a_fault_of_the_front_end_is_told(
     monkeypatch.setattr("estimica.source.front_end.flattened", broken)
     with pytest.raises(SourceError, match=r"S034: class 'M' could not be .*KeyError: 'p'"):
         load_flat("model M Real y = time; end M;", cache=False)
+
+
+def test_a_function_without_an_algorithm_says_what_to_redeclare() -> None:
+    open_function = "replaceable partial function f input Real u; output Real v; end f;"
+    with pytest.raises(SourceError, match=r"redeclare the function of the model .*Pump\("):
+        load_flat(calling(open_function, "f(x)"), "P.M")
+    partial = calling(open_function, "f(x)").replace("package P", "partial package P", 1)
+    with pytest.raises(SourceError, match=r"redeclare the package, as in"):
+        load_flat(partial, "P.M")

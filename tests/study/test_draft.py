@@ -270,3 +270,95 @@ def test_a_class_of_a_library_without_a_source_says_where_it_goes(folder: Path) 
     Path("b.toml").write_text(f"[model]\nfix = {{ k = 1 }}\n{tune}", encoding="utf-8")
     with pytest.raises(es.StudyError, match="write the file of the model, as source = "):
         es.read_study("b.toml")
+
+
+ROOM = """model Room
+  parameter Real C(unit = "J/K", min = 0) = 4;
+  parameter Real R(unit = "K/W") = 0.5;
+  parameter Real eta = 0.9;
+  parameter Real share = 1.5;
+  parameter Real useless = 3;
+  input Real Q(unit = "W") "Heating power";
+  input Real T_amb(unit = "K") "Temperature outdoors";
+  output Real T(unit = "K", start = 293, fixed = true) "Room temperature";
+  Modelica.Thermal.HeatTransfer.Components.ThermalConductor side(G = 0.6);
+  Modelica.Thermal.HeatTransfer.Components.HeatCapacitor wall(C = 9, T(start = 290, fixed = true));
+  Modelica.Thermal.HeatTransfer.Sources.PrescribedTemperature air(T = T);
+  Modelica.Thermal.HeatTransfer.Sources.FixedHeatFlow sun(Q_flow = 0);
+equation
+  C*der(T) = eta*share*Q + (T_amb - T)/R - side.Q_flow;
+  connect(air.port, side.port_a);
+  connect(side.port_b, wall.port);
+  connect(sun.port, wall.port);
+end Room;
+"""
+
+
+@pytest.fixture
+def room(folder: Path) -> Path:
+    (folder / "Room.mo").write_text(ROOM, encoding="utf-8")
+    rows = [f"{k},{40 if k % 8 < 4 else 0},{5 + k % 5},{20 - 0.1 * k}" for k in range(24)]
+    header = "time,Q [W],outside [degC],T [degC]"
+    (folder / "room.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+    return folder / "room.toml"
+
+
+def test_all_parameters_that_the_data_determine_are_drafted_in_groups(room: Path) -> None:
+    assert estimica("new", "Room.mo", "room.csv").exit_code == 0
+    text = room.read_text(encoding="utf-8")
+    assert [t.name for t in es.read_study(room).tuners] == ["C", "R", "eta", "side.G"]
+    active, _, rest = text.partition("# These data do not determine these beside others")
+    assert active.index("eta = 0.9") < active.index("# side:") < active.index('"side.G" = 0.6')
+    # eta and share are one factor: either may be tuned, not both
+    assert "# share = 1.5 " in rest
+    # both capacities, both conductances and eta times the same number give the same temperature
+    assert '# "wall.C" = 9 ' in rest
+    assert "# useless = 3" in rest
+    # a part that is switched off stays so
+    assert '# "sun.Q_flow" = 0' in rest
+
+
+def test_what_was_measured_is_never_an_input(room: Path, folder: Path) -> None:
+    assert estimica("new", "Room.mo", "room.csv").exit_code == 0
+    text = room.read_text(encoding="utf-8")
+    assert '# T_amb = { column = "outside", offset = 273.15 }' in text
+    assert 'T = { column = "T", offset = 273.15 }' in text
+    # the output has no column of its name: what is called more like it is not offered to inputs
+    data = (folder / "room.csv").read_text(encoding="utf-8").replace("T [degC]", "T_room [degC]")
+    (folder / "room.csv").write_text(data, encoding="utf-8")
+    assert estimica("new", "Room.mo", "room.csv", "--force").exit_code == 0
+    inputs, outputs = room.read_text(encoding="utf-8").split("[case.outputs]")
+    assert "T_room" not in inputs.split("[case.inputs]")[1]
+    assert '# T = { column = "T_room", offset = 273.15 }' in outputs
+
+
+def test_a_column_called_like_a_variable_is_not_given_to_an_input_of_that_ending(
+    folder: Path,
+) -> None:
+    (folder / "Two.mo").write_text(
+        "model Two\n  connector In = input Real;\n  record Ambient\n    In T;\n  end Ambient;\n"
+        "  Ambient a;\n  parameter Real k = 2;\n  Real T(start = 0, fixed = true);\nequation\n"
+        "  der(T) = k*(a.T - T);\nend Two;\n",
+        encoding="utf-8",
+    )
+    (folder / "two.csv").write_text("time,T\n0,0\n1,0.5\n2,0.8\n3,0.9\n", encoding="utf-8")
+    assert estimica("new", "Two.mo", "two.csv").exit_code == 0
+    text = (folder / "two.toml").read_text(encoding="utf-8")
+    assert '"a.T" = "T"' not in text
+    assert 'T = "T"' in text.split("[case.outputs]")[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("b/(z - a)", ["b = 0.5", "a = 0.5"]),
+        ("K/(1 + tau*s)", ["K = ", "tau = "]),
+        ("b/(s - a)", ["a = -0.5"]),
+    ],
+)
+def test_transfer_functions_start_stable(folder: Path, source: str, lines: list[str]) -> None:
+    rows = [f"{0.1 * k:.1f},{1 if k % 7 < 3 else 0},{0.1 * (k % 5)}" for k in range(12)]
+    (folder / "z.csv").write_text("\n".join(["time,u,y", *rows]), encoding="utf-8")
+    assert estimica("new", source, "z.csv", "--output", "z.toml").exit_code == 0
+    text = (folder / "z.toml").read_text(encoding="utf-8")
+    assert all(line in text for line in lines), text

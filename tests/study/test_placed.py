@@ -191,3 +191,20 @@ def test_broken_studies_have_their_problem_at_its_field(
     path = BROKEN / f"{name}.toml"
     text = path.read_text(encoding="utf-8")
     assert [place_of_problem(p, text) for p in check_file(path) if not p.warning] == [place]
+
+
+def test_equations_that_are_left_out_stand_at_the_model_also_of_operating_points(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "Law.mo").write_text(
+        "model Law\n  parameter Real k = 1;\n  input Real u;\n  output Real y = k*u;\nend Law;"
+    )
+    (tmp_path / "s.csv").write_text("u,y\n1,2\n2,4\n3,6\n")
+    text = (
+        '[model]\nsource = "Law.mo"\nleave_out = ["nothing"]\n[static]\nmode = "static"\n[tune]\nk = 1\n'
+        '[[case]]\nname = "a"\ndata = "s.csv"\ninputs = { u = "u" }\noutputs = { y = "y" }\n'
+    )
+    (tmp_path / "law.toml").write_text(text)
+    (problem,) = [p for p in check_file(tmp_path / "law.toml") if p.code == "E206"]
+    assert problem.where == "[model]"
+    assert place_of_problem(problem, text)[:2] == ("model", "leave_out")

@@ -269,7 +269,8 @@ def _require_mode(model: ModelicaModel, mode: str) -> None:
         raise ModelError(
             "M168",
             f"parameter '{free[0]}' of '{model.name}' is found by initial equations, which "
-            "operating points do not have; give it a value",
+            "operating points do not have; choose the variant of the class that takes it as "
+            "given, as in Valve(CvData = Modelica.Fluid.Types.CvTypes.Av, Av = 1e-4)",
         )
 
 

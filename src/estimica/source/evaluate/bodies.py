@@ -400,6 +400,19 @@ def _external_argument(
     return evaluator.one(node, scope, local)
 
 
+def _what_to_redeclare(function: Function) -> str:
+    """Of a function without an algorithm: it is open in its package, or itself to be replaced."""
+    if function.of_partial:
+        return (
+            "it has no algorithm, as in a partial package: redeclare the package, as in "
+            "Valve(redeclare package Medium = Modelica.Media.Water.StandardWater)"
+        )
+    return (
+        "it has no algorithm: redeclare the function of the model that it stands for, as in "
+        "Pump(redeclare function flowCharacteristic = MyCharacteristic)"
+    )
+
+
 def _outputs(evaluator: Evaluator, function: Function, frame: Frame) -> Value:
     """The outputs; further ones may have no value, as long as nobody reads them."""
     results: list[Value] = []
@@ -408,10 +421,7 @@ def _outputs(evaluator: Evaluator, function: Function, frame: Frame) -> Value:
         if _lacks(value) and not results:
             advice = "assign it on every way through its algorithm"
             if not function.body:
-                advice = (
-                    "it has no algorithm, as in a partial package: redeclare the package, as in "
-                    "Valve(redeclare package Medium = Modelica.Media.Water.StandardWater)"
-                )
+                advice = _what_to_redeclare(function)
             raise SourceError(
                 "S014",
                 f"{evaluator.place}: the function '{function.name}' ends without a value for "

@@ -67,6 +67,7 @@ class Function:
     source: tree.Source | None = field(default=None, repr=False)
     at: int = 0
     annotation: Callable[[], tree.Modification | None] = no_annotation
+    of_partial: bool = False  # whether it is declared in a partial class, as in that of a medium
 
 
 @dataclass(frozen=True, slots=True)

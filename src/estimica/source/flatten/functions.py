@@ -102,6 +102,7 @@ class FunctionReader:
             source=scope.definition.source,
             at=scope.definition.at,
             annotation=lambda: function_annotation(cls),
+            of_partial=cls.outer is not None and cls.outer.definition.partial,
         )
 
     def _derivative(self, cls: Class) -> Function:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.base.quantities import Quantity
@@ -22,6 +23,8 @@ NO_EFFECT = "T014"
 #: of an output, for a change of a tuner by its own size. Chosen: the sensitivity to a tuner without
 #: effect is zero, or rounding (1e-16) where terms cancel, and no data tell the twelfth digit
 NOTHING = 1e-12
+#: relative range of a signal that is taken as constant. Chosen: of a temperature in kelvin, 0.3 K
+FLAT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,37 @@ def check_effects(
     if not failed:
         problems += _idle(study, moved)
     return problems
+
+
+def reaches(
+    study: Study, records: Iterable[Record], known: Mapping[str, Quantity]
+) -> Vector | None:
+    """How far each tuner moves each sample, (samples, tuners); None where that is not known.
+
+    For a change of the tuner by its own size, relative to how far the output varies by itself, or
+    to its size where it hardly does.
+    """
+    starts = {t.name: start_of(study, t, known) for t in study.tuners}
+    begun = {n: v for n, v in starts.items() if v is not None}
+    names = [t.name for t in study.tuners]
+    blocks = []
+    for record in records:
+        setting = _setting(study, begun, record.case)
+        fixed = {**setting.values, **study.fixed_of(record.case)}
+        try:
+            response = _response(study, record, fixed, {}, names)
+            theta = response.tuners
+            run = response.at(theta)
+        except EstimicaError:
+            return None
+        if not run.ok or not np.isfinite(run.YS).all():
+            return None
+        size = np.where(theta != 0, np.abs(theta), 1.0)
+        level, range_ = np.abs(run.Y).max(axis=0), np.ptp(run.Y, axis=0)
+        level = np.where(range_ > FLAT * level, range_, level)
+        moved = run.YS * size / np.where(level > 0, level, 1.0)[:, None]
+        blocks.append(moved.reshape(-1, len(names)))
+    return np.vstack(blocks) if blocks else None
 
 
 def _start_values(record: Record, effects: Mapping[str, _Effect]) -> Iterable[Problem]:

@@ -103,9 +103,7 @@ def is_shown_by_sensor(q: Quantity) -> bool:
 
 
 def _of_others(model: Model, data: Data) -> set[str]:
-    """Columns of points that are called exactly like a variable that is not an input."""
-    if model.has_time:
-        return set()
+    """Columns that are called exactly like a variable that is not an input."""
     others = {q.name for q in model.quantities() if q.role != "input"}
     return {c for c in data.names if c in others}
 
@@ -193,15 +191,34 @@ def match_columns(data: Data, wanted: Sequence[Quantity], taken: set[str]) -> di
     return {q.name: matches[q.name] for q in wanted if q.name in matches}
 
 
-def proposals(data: Data, q: Quantity, taken: set[str]) -> list[Match]:
-    """Columns that are left and may belong to `q`, by a close name or words of its description."""
+def proposals(
+    data: Data, q: Quantity, taken: set[str], rivals: Sequence[Quantity] = ()
+) -> list[Match]:
+    """Columns that are left and may belong to `q`, by a close name or words of its description.
+
+    What is called more like one of its `rivals` is not proposed: an input is no measured output.
+    """
     changes = {c: _change(data.units.get(c, ""), q.unit) for c in data.names if c not in taken}
-    left = {c: change for c, change in changes.items() if change}
+    left = {
+        c: change
+        for c, change in changes.items()
+        if change and all(_likeness(c, q) >= _likeness(c, r) for r in rivals)
+    }
     words = {w for w in re.findall(r"[a-z]+", q.description.lower()) if len(w) > 3}
     shared = {c: sum(_related(w, _plain(c)) for w in words) for c in left}
     described = sorted((c for c in left if shared[c]), key=lambda c: -shared[c])
     near = list(dict.fromkeys([*close_names(q.name, left), *described]))[:3]
+    # what is left and has the right unit, where no name says more
+    near = near or [c for c in left if q.unit not in ("", "1") and data.units.get(c)][:3]
     return [Match(c, left[c]) for c in near]
+
+
+def _likeness(column: str, q: Quantity) -> float:
+    """How alike the names of a column and a variable are, or a word of its description."""
+    words = [w for w in re.findall(r"[a-z]+", q.description.lower()) if len(w) > 3]
+    said = max((len(w) / (len(w) + 1) for w in words if _related(w, _plain(column))), default=0.0)
+    names = (q.name, _last(q.name))
+    return max(said, *(SequenceMatcher(None, _plain(column), _plain(n)).ratio() for n in names))
 
 
 def _change(unit: str, wanted: str) -> Conversion | None:

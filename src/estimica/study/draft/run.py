@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,8 +20,6 @@ from estimica.source.syntax.contents import models_of
 from estimica.source.syntax.file import parse_file
 from estimica.source.syntax.tree import Source
 from estimica.study.case import Case
-from estimica.study.check.effects import NO_EFFECT, check_effects
-from estimica.study.check.names import known_names
 from estimica.study.draft.columns import (
     Columns,
     Match,
@@ -39,20 +36,13 @@ from estimica.study.draft.columns import (
     time_scale_of,
 )
 from estimica.study.draft.inputs import finite, inputs_without_column, start_without_value
-from estimica.study.record.samples import examine
-from estimica.study.study import Study
+from estimica.study.draft.parameters import choose_parameters, number_of, stable_starts
 from estimica.study.toml.write import toml_key, toml_number, toml_value
-from estimica.study.tuner import Tuner
 
-# Chosen, so that a draft fits a few screens and its first fit ends soon and well determined: few
-# records determine more than a handful of parameters, and whoever knows better takes a # away.
-HANDFUL = 5  # tuners that are active
+# Chosen, so that a draft fits a few screens.
 OFFERED = 8  # variables that are written as possible outputs
 LISTED = 60  # parameters that are written as comments
 _STATIC = "[static]   # each row of the data is an operating point of its own"
-#: parameters whose effect is looked at. Chosen: all of them are sensitivities of one simulation,
-#: which takes the longer the more there are
-TRIED = 40
 
 
 class Start(Protocol):
@@ -160,77 +150,69 @@ def write_study(path: Path, text: str) -> None:
 def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> Iterator[str]:
     parameters = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
     tunable = [q for q in parameters if not is_drawing(q.name)]
-    chosen = _chosen(model, tunable, cases)
+    choice = choose_parameters(model, tunable, cases)
+    chosen = set(choice.chosen)
+    starts: dict[str, Start] = dict(stable_starts(model))
     if suggest is not None:
         ready = [as_case(c, model) for c in cases if c.outputs or c.spectrum]
-        starts = suggest(ready, [q.name for q in tunable if q.name in chosen or q.value is None])
-        tunable = [_started(q, starts.get(q.name)) for q in tunable]
-        chosen |= set(starts)
+        wanted = [q.name for q in tunable if q.name in chosen or q.value is None]
+        suggested = suggest(ready, wanted)
+        starts |= suggested
+        chosen |= set(suggested)
+    tunable = [_started(q, starts.get(q.name)) for q in tunable]
     yield "[tune]"
     if not tunable:
         yield "# The model has no parameter that can be tuned."
         return
     yield "# Parameters to be found, with their start and the bounds that the model declares."
-    yield from _aligned([q for q in tunable if q.name in chosen], "")
-    rest = [q for q in tunable if q.name not in chosen]
+    yield from _grouped([q for q in tunable if q.name in chosen], "")
+    together = [q for q in tunable if q.name in choice.together and q.name not in chosen]
+    if together:
+        yield "# These data do not determine these beside others: tune one or the other."
+        beside = {n: f"(beside {toml_value(o)})" for n, o in choice.together.items()}
+        yield from _aligned(together, "# ", beside)
+    rest = [q for q in tunable if q.name not in chosen and q.name not in choice.together]
     if rest:
         yield "# These keep their values; take the # away to tune them as well."
-        yield from _aligned(rest[:LISTED], "# ")
+        yield from _grouped(rest[:LISTED], "# ")
     if len(rest) > LISTED:
         yield f"# … and {len(rest) - LISTED} more, which `estimica inspect` shows"
 
 
-def _chosen(model: Model, tunable: Sequence[Quantity], cases: Sequence[Columns]) -> set[str]:
-    """A handful that is likely to be wanted: declared with bounds, and with some effect.
-
-    Those that the model has no value for are wanted too, since nothing works without them.
-    """
-    usable = [q for q in tunable if _number_of(q) is not None]
-    usable.sort(key=lambda q: (-_bounds(q), q.name.count(".")))
-    needed = [q for q in tunable if _number_of(q) is None]
-    tried = usable[:TRIED]
-    idle = _idle(model, [*needed, *tried], [c for c in cases if c.outputs])
-    likely = [q for q in tried if q.name not in idle]
-    return {q.name for q in [*needed, *likely[:HANDFUL]]}
+def _grouped(quantities: Sequence[Quantity], before: str) -> Iterator[str]:
+    """Those of the model itself, then those of each component under its name."""
+    groups: dict[str, list[Quantity]] = {}
+    for q in sorted(quantities, key=lambda q: "." in q.name):
+        groups.setdefault(q.name.rpartition(".")[0], []).append(q)
+    for component, own in groups.items():
+        if component:
+            yield f"# {component}:"
+        yield from _aligned(own, before)
 
 
 def _started(q: Quantity, start: Start | None) -> Quantity:
     """The parameter with a suggested start; its description says where that comes from."""
     if start is None:
         return q
-    value = _number_of(q)
+    value = number_of(q)
     was = "" if value is None else f"; the model has {toml_number(value)}"
     about = f"{q.description} (start: {start.source}{was})".strip()
     return replace(q, value=start.value, description=about)
 
 
-def _idle(model: Model, tried: Sequence[Quantity], cases: Sequence[Columns]) -> set[str]:
-    """Parameters without effect on the matched outputs, as far as the data can tell."""
-    ready = [as_case(c, model) for c in cases]
-    study = Study(model, [_tried(q) for q in tried], ready)
-    examined = [examine(case, has_time=model.has_time) for case in study.cases]
-    records = [record for record, wrong in examined if record is not None and not wrong]
-    if not records:
-        return set()
-    problems = check_effects(study, records, known_names(study))
-    return {p.where.split("'")[1] for p in problems if p.code == NO_EFFECT}
-
-
-def _tried(q: Quantity) -> Tuner:
-    known = _number_of(q) is not None
-    return Tuner(q.name) if known else Tuner(q.name, start=start_without_value(q))
-
-
-def _aligned(quantities: Sequence[Quantity], before: str) -> Iterator[str]:
+def _aligned(
+    quantities: Sequence[Quantity], before: str, remarks: Mapping[str, str] | None = None
+) -> Iterator[str]:
     written = [f"{before}{toml_key(q.name)} = {_tuner(q)}" for q in quantities]
     width = min(max(map(len, written), default=0), 60)
     for line, q in zip(written, quantities, strict=True):
-        about = _comment_of(q)
+        remark = (remarks or {}).get(q.name, "")
+        about = " ".join(filter(None, [_comment_of(q), remark]))
         yield f"{line:<{width}}   # {about}" if about else line
 
 
 def _tuner(q: Quantity) -> str:
-    value = _number_of(q)
+    value = number_of(q)
     if value is None:
         return toml_number(start_without_value(q))
     sides = [("min", q.min), ("max", q.max)]
@@ -242,10 +224,6 @@ def _tuner(q: Quantity) -> str:
     if not limits or q.min == q.max:
         return toml_number(value)
     return f"{{ {', '.join([f'start = {toml_number(value)}', *limits])} }}"
-
-
-def _bounds(q: Quantity) -> int:
-    return (finite(q.min) is not None) + (finite(q.max) is not None)
 
 
 # --- cases ---------------------------------------------------------------------------------------
@@ -275,17 +253,19 @@ def _case(model: Model, c: Columns) -> Iterator[str]:
         yield f"# free_start = [{listed}]   # start values that are not known"
     quantities = {q.name: q for q in model.quantities()}
     inputs = [q for q in quantities.values() if q.role == "input"]
+    outputs = list(dict.fromkeys([*model.output_names(), *c.outputs])) or _measurable(model)
+    measured = [quantities[n] for n in outputs]
+    rivals = [q for q in measured if q.name not in c.outputs]
     if inputs:
         yield "[case.inputs]"
         if not c.inputs and _was_chosen(model):
             yield "# Other variables may be the inputs: `estimica inspect` shows which go together."
         yield from _columns(
-            c, [q for q in inputs if model.has_time or q.name in c.inputs], c.inputs
+            c, [q for q in inputs if model.has_time or q.name in c.inputs], c.inputs, rivals
         )
-        yield from _numbers(model, c, inputs)
+        yield from _numbers(model, c, inputs, rivals)
     yield "[case.outputs]"
-    names = list(dict.fromkeys([*model.output_names(), *c.outputs])) or _measurable(model)
-    yield from _columns(c, [quantities[n] for n in names], c.outputs)
+    yield from _columns(c, measured, c.outputs)
     yield ""
 
 
@@ -309,14 +289,16 @@ def _measurable(model: Model) -> list[str]:
     return [q.name for q in measurable[:OFFERED]]
 
 
-def _numbers(model: Model, c: Columns, inputs: Sequence[Quantity]) -> Iterator[str]:
+def _numbers(
+    model: Model, c: Columns, inputs: Sequence[Quantity], rivals: Sequence[Quantity]
+) -> Iterator[str]:
     """Inputs of points that have no column: a number will do, where the model knows one."""
     offered = inputs_without_column(model, c)
     for q in inputs:
         if q.name not in offered:
             continue
         number = offered[q.name]
-        near = " or ".join(_column(m) for m in proposals(c.table.data, q, c.taken))
+        near = " or ".join(_column(m) for m in proposals(c.table.data, q, c.taken, rivals))
         perhaps = f"perhaps {near}" if near else ""
         if number is None:
             what, origin, before, value = "give a number", "", "# ", "…"
@@ -329,7 +311,10 @@ def _numbers(model: Model, c: Columns, inputs: Sequence[Quantity]) -> Iterator[s
 
 
 def _columns(
-    c: Columns, quantities: Sequence[Quantity], matches: dict[str, Match]
+    c: Columns,
+    quantities: Sequence[Quantity],
+    matches: dict[str, Match],
+    rivals: Sequence[Quantity] = (),
 ) -> Iterator[str]:
     if any(q.name not in matches for q in quantities):
         yield "# Take the # away where you know the column."
@@ -338,7 +323,7 @@ def _columns(
         after = f"   # {about}" if about else ""
         match = matches.get(q.name)
         if match is None:
-            near = [_column(m) for m in proposals(c.table.data, q, c.taken)]
+            near = [_column(m) for m in proposals(c.table.data, q, c.taken, rivals)]
             yield from (f"# {toml_key(q.name)} = {column}{after}" for column in near or ['"…"'])
             continue
         yield f"{toml_key(q.name)} = {_column(match)}{after}"
@@ -372,7 +357,7 @@ def _no_case(model: Model) -> list[str]:
 def _comment_of(q: Quantity) -> str:
     """Unit, description and remarks of a quantity, as a comment."""
     parts = [f"[{q.unit}]" if q.unit and q.unit != "1" else "", " ".join(q.description.split())]
-    value = _number_of(q)
+    value = number_of(q)
     if q.role == "parameter":
         if value is None:
             as_good = "this is its nominal one" if finite(q.nominal) else "1 is as good as any"
@@ -382,12 +367,6 @@ def _comment_of(q: Quantity) -> str:
         if q.nominal is not None:
             parts.append(f"(nominal {toml_number(q.nominal)})")
     return " ".join(p for p in parts if p)
-
-
-def _number_of(q: Quantity) -> float | None:
-    """The value of a quantity where it is a finite number."""
-    number = isinstance(q.value, (int, float)) and not isinstance(q.value, bool)
-    return float(q.value) if number and math.isfinite(q.value) else None  # type: ignore[arg-type]
 
 
 def _columns_listed(data: Data, count: int = 12) -> str:

@@ -172,6 +172,8 @@ def _of_model(message: str, data: Mapping[str, Any]) -> Place:
     """The key of the model whose value is named; its source if there is none."""
     if message.startswith("fix, "):
         return ("fix", *_quoted(("model", "fix"), message, data))
+    if message.startswith("leave_out: "):
+        return ("leave_out", *_quoted(("model", "leave_out"), message, data))
     if "unknown key" in message:
         return ()
     model = value_at_place(data, ("model",))

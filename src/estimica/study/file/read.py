@@ -34,6 +34,8 @@ from estimica.study.tables.study_file import StudyFile
 _FILE: TypeAdapter[StudyFile] = TypeAdapter(StudyFile)
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _TOGETHER = "cells together with the tables of the cases before"
+#: the code of what is left out and is no equation of the class
+LEFT_OUT = "E206"
 
 
 def read_study(
@@ -95,7 +97,7 @@ def examine_file(
     except StructureError as error:
         if len(content.case) == len(_listed(tables, "case")):  # else inputs are not known
             advice = _to_compute(content) if error.code == "E204" else ""
-            problems.append(Problem(error.code, _place(content), error.message, advice))
+            problems.append(Problem(error.code, _place(content, error.code), error.message, advice))
     except EstimicaError as error:
         problems.append(Problem(error.code, _place(content), error.message))
     if model is not None:
@@ -148,8 +150,10 @@ def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) ->
     return ExaminedStudy(study, cases, problems)
 
 
-def _place(content: StudyFile) -> str:
-    return "[static]" if content.static else "[model]" if content.model else ""
+def _place(content: StudyFile, code: str = "") -> str:
+    """The table that is wrong; equations are left out in that of the model."""
+    of_model = content.model and (code == LEFT_OUT or not content.static)
+    return "[model]" if of_model else "[static]" if content.static else ""
 
 
 def _listed(tables: Mapping[str, Any], name: str) -> list[Any]:
