@@ -149,7 +149,7 @@ def test_odd_names_are_written_so_that_they_can_be_read(folder: Path) -> None:
     table(folder / 'ru"n.csv', 't,u,"y ""q""",T,other')
     text = Path("Tank.mo").read_text(encoding="utf-8")
     text = text.replace("idle = 1", "'a b' = 1").replace("Nothing follows", 'Nothing \\"# follows')
-    text = text.replace("y = w[1]*x", "y = 'a b'*w[1]*x")
+    text = text.replace("T = 300 + x", "T = 299 + 'a b' + x")
     Path("Tank.mo").write_text(text, encoding="utf-8")
     assert estimica("new", "Tank.mo", 'ru"n.csv').exit_code == 0
     found = es.read_study(folder / "tank.toml")
