@@ -13,7 +13,7 @@ import estimica as es
 from estimica.base.errors import CaseError
 from estimica.data.calendar import Calendar, NotAnInstant
 from estimica.study.check.run import check_file
-from estimica.study.file.read import read_study
+from estimica.study.file.read import read_study, reading_of
 from estimica.study.record.samples import record
 from estimica.study.tables.schema import study_schema
 
@@ -130,6 +130,12 @@ def test_a_study_reads_with_its_settings_and_those_of_the_case(tmp_path: Path) -
 def test_a_wrong_setting_is_told(tmp_path: Path, old: str, new: str, told: str) -> None:
     path = tank(tmp_path, STUDY.replace(old, new))
     assert any(told in p.text for p in check_file(path)), [p.text for p in check_file(path)]
+
+
+def test_a_preview_reads_as_the_study_does(tmp_path: Path) -> None:
+    reading = reading_of(tank(tmp_path), "log.csv")
+    assert reading == es.Reading(missing=(-9999.0,), unordered="sort", dates="day-first")
+    assert reading_of(tmp_path / "missing.toml", "log.csv") == es.Reading()
 
 
 def test_settings_are_in_the_schema() -> None:

@@ -15,7 +15,7 @@ from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError, DataError
 from estimica.base.signals import Hold
 from estimica.compiled.model.interface import OperatingPoint
-from estimica.data.calendar import Calendar, instant_of
+from estimica.data.calendar import Calendar
 from estimica.data.table import Data
 from estimica.simulate.staged.plan import StagePlan
 from estimica.study.estimation import GapHandling
@@ -43,7 +43,13 @@ from estimica.study.fields.kinds import (
     one_of_kinds,
     with_own_errors,
 )
-from estimica.study.fields.moments import Moment, seconds_at
+from estimica.study.fields.moments import (
+    Moment,
+    is_after,
+    number_of_moment,
+    seconds_at,
+    shown_moment,
+)
 from estimica.study.noise import DetectionLimits as DetectionLimits
 from estimica.study.noise import Sigma as Sigma
 from estimica.study.prefilter import PrefilterField
@@ -300,13 +306,15 @@ class Case:
             object.__setattr__(self, "data", as_data(self.data))
         if isinstance(self.data, Data):
             self._in_seconds(self.data)
-        if _after(self.from_, self.to) or (self.from_ is not None and self.from_ == self.to):
+        if is_after(self.from_, self.to) or (self.from_ is not None and self.from_ == self.to):
             raise field_error(
-                "C014", f"from {_shown(self.from_)} is not before to {_shown(self.to)}"
+                "C014", f"from {shown_moment(self.from_)} is not before to {shown_moment(self.to)}"
             )
         for a, b in self.exclude:
-            if _after(a, b):
-                raise field_error("C015", f"exclude [{_shown(a)}, {_shown(b)}] does not go forward")
+            if is_after(a, b):
+                raise field_error(
+                    "C015", f"exclude [{shown_moment(a)}, {shown_moment(b)}] does not go forward"
+                )
 
         if self.staging and self.is_frequency:
             raise field_error("C065", 'a frequency response has no begin = "steady" and no change')
@@ -348,11 +356,11 @@ class Case:
         """Which of these times lie within `from` … `to` and outside of `exclude`."""
         counted = np.ones(len(time), bool)
         if self.from_ is not None:
-            counted &= time >= _number(self.from_)
+            counted &= time >= number_of_moment(self.from_)
         if self.to is not None:
-            counted &= time <= _number(self.to)
+            counted &= time <= number_of_moment(self.to)
         for a, b in self.exclude:
-            counted &= (time < _number(a)) | (time > _number(b))
+            counted &= (time < number_of_moment(a)) | (time > number_of_moment(b))
         return counted
 
     @property
@@ -436,22 +444,3 @@ class Case:
             n: s if isinstance(s, StartValue) else StartValue(start=s)
             for n, s in self.free_start.items()
         }
-
-
-def _after(one: float | str | None, other: float | str | None) -> bool:
-    """Whether one moment is after the other; dates and numbers are compared with data only."""
-    if isinstance(one, str) and isinstance(other, str):
-        first, second = instant_of(one), instant_of(other)
-        return (first.tzinfo is None) == (second.tzinfo is None) and first > second
-    if isinstance(one, str) or isinstance(other, str) or one is None or other is None:
-        return False
-    return one > other
-
-
-def _shown(moment: float | str | None) -> str:
-    return moment if isinstance(moment, str) else f"{moment:g}"
-
-
-def _number(moment: float | str) -> float:
-    assert not isinstance(moment, str)  # dates are seconds where data were read
-    return moment

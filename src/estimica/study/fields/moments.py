@@ -40,3 +40,24 @@ def seconds_at(moment: float | str, calendar: Calendar | None, key: str) -> floa
         return calendar.seconds(moment)
     except NotAnInstant as error:
         raise field_error("C136", f"{key} {moment} {error}") from None
+
+
+def is_after(one: float | str | None, other: float | str | None) -> bool:
+    """Whether one moment is after the other; dates and numbers are compared with data only."""
+    if isinstance(one, str) and isinstance(other, str):
+        first, second = instant_of(one), instant_of(other)
+        return (first.tzinfo is None) == (second.tzinfo is None) and first > second
+    if isinstance(one, str) or isinstance(other, str) or one is None or other is None:
+        return False
+    return one > other
+
+
+def shown_moment(moment: float | str | None) -> str:
+    """A moment as messages quote it."""
+    return moment if isinstance(moment, str) else f"{moment:g}"
+
+
+def number_of_moment(moment: float | str) -> float:
+    """The seconds of a moment that is no longer a date."""
+    assert not isinstance(moment, str)  # dates are seconds where data were read
+    return moment

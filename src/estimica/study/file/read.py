@@ -58,6 +58,17 @@ def examine_tables(tables: Mapping[str, Any]) -> list[Problem]:
     return problems + duplicate_names(content.tune.values(), content.case, content.criterion)
 
 
+def reading_of(path: Path, data: object) -> Reading:
+    """How a study file reads the data of a case; as by default where it does not say so rightly."""
+    try:
+        tables = _tables(path)
+        cases = [c for c in _listed(tables, "case") if isinstance(c, dict)]
+        own = next((c.get("reading") for c in cases if c.get("data") == data), None)
+        return Reading(**(own or {})).over(Reading(**tables.get("reading", {})))
+    except (EstimicaError, TypeError):
+        return Reading()
+
+
 @dataclass(frozen=True)
 class ExaminedStudy:
     """What could be made of a study file, and what is wrong with it."""

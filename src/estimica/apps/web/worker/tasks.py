@@ -306,11 +306,12 @@ def _points(outputs: int) -> int:
 
 def _data(study: Path, data: str | list[str], sheet: str | None) -> Data:
     """The table of a file, or of the first of several."""
-    from estimica.data.readers import read_data
+    from estimica.data.readers import read_table
+    from estimica.study.file.read import reading_of
     from estimica.study.file.several import CaseFiles
 
     first = CaseFiles(study.parent).of(data)[0]
-    return read_data(study.parent / first, sheet=sheet)
+    return read_table(study.parent / first, sheet, reading_of(study, data).options())
 
 
 def _estimates(result: Mapping[str, Any]) -> dict[str, float]:
