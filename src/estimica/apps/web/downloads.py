@@ -18,6 +18,7 @@ from starlette.routing import Route
 from estimica.apps.run_pictures import with_run_name
 from estimica.apps.web.files.recent_runs import store_in
 from estimica.apps.web.parts.figure import figure_data
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 from estimica.base.view import Bars, Curves, Heat, Page, Parallel, write
@@ -35,7 +36,7 @@ def routes(workbench: Workbench) -> list[Route]:
         try:
             return await _answer(workbench, request.path_params["path"])
         except EstimicaError as error:
-            return PlainTextResponse(visible(error.message), status_code=404)
+            return PlainTextResponse(visible(in_page_words(error.message)), status_code=404)
 
     return [Route("/results/{path:path}", answer, methods=["GET"])]
 

@@ -105,6 +105,7 @@ class ModelTable:
     ]
     class_: Annotated[
         str | None,
+        Offer("text", "class"),
         Field(
             alias="class",
             description="The class, where the source holds several; perhaps with a modification, "

@@ -13,6 +13,7 @@ from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.runs import run
 from estimica.apps.web.parts.suggestions import quantities
 from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
@@ -63,9 +64,8 @@ class ManualTuning:
 
     def show(self) -> None:
         """Sliders, numbers, curves."""
-        layout = "w-full grid gap-4 grid-cols-1 lg:grid-cols-3"
-        with ui.element("div").classes(layout).props("data-unsaved"):
-            with ui.column().classes("est-card self-start"):
+        with ui.element("div").classes("est-hand").props("data-unsaved"):
+            with ui.column().classes("est-card est-hand-sliders"):
                 for name in self.scales:
                     self._slider(name)
                 with ui.row():
@@ -80,7 +80,7 @@ class ManualTuning:
                     ).tooltip("Makes these the start values and fits from them")
                 if len(self.scales) > 1:
                     self._map()
-            with ui.column().classes("est-card self-start lg:col-span-2"):
+            with ui.column().classes("est-card est-hand-curves"):
                 self.verdict = ui.column().classes("gap-0 w-full")
                 self.figure = Figure(label="Measured and simulated")
         ui.timer(0.05, self._draw, once=True)
@@ -136,12 +136,13 @@ class ManualTuning:
             answer = await self.desk.ask("by_hand", key=self.viewer, values=dict(self.values))
         except EstimicaError as error:
             if mine == self.asked and error.code != SUPERSEDED:
-                self._say([(error.message, "est-bad")])
+                self._say([(in_page_words(error.message), "est-bad")])
             return
         if mine != self.asked:
             return
         if answer.get("failure"):
-            self._say([(f"The model cannot be simulated there: {answer['failure']}", "est-bad")])
+            why = in_page_words(str(answer["failure"]))
+            self._say([(f"The model cannot be simulated there: {why}", "est-bad")])
         else:
             lines = [(f"cost {answer['cost']:.6g}", "est-h2")]
             for case, outputs in answer["fit_percent"].items():

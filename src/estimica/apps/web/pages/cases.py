@@ -13,8 +13,10 @@ from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.landing import at_place
 from estimica.apps.web.parts.notifications import notify_error, try_or_notify
+from estimica.apps.web.parts.runs import run_button
 from estimica.apps.web.parts.suggestions import model_note, nearby, quantities, suggestions
 from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.apps.web.sheets.cases import CaseValues
@@ -28,7 +30,10 @@ MOST_FILES = 6  # that are named
 
 async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The cases with their data, then their values as a table, and ways to add one."""
-    ui.label("Cases").classes("est-title")
+    with ui.row().classes("w-full items-center"):
+        ui.label("Cases").classes("est-title")
+        ui.space()
+        run_button(workbench, desk)
     ui.label(
         "Each case is one experiment: its data, which column is which variable, and what is "
         "particular about it. Tuners are found from cases to calibrate and tried on those to "
@@ -111,7 +116,10 @@ def _values(desk: StudySession, known: dict[str, dict[str, Any]]) -> None:
 
 async def show_starts(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The free start values of all cases as one table."""
-    ui.label("Free start values").classes("est-title")
+    with ui.row().classes("w-full items-center"):
+        ui.label("Free start values").classes("est-title")
+        ui.space()
+        run_button(workbench, desk)
     ui.label(
         "Start values that are not known and are found along with the tuners, for each case its "
         "own. They begin with the values that the model has."
@@ -210,7 +218,8 @@ def _add(desk: StudySession) -> None:
         try:
             entry |= (await desk.ask("match", data=data))["case"]
         except EstimicaError as error:
-            ui.notify(f"No proposal for its columns: {error.message}", multi_line=True)
+            why = in_page_words(error.message)
+            ui.notify(f"No proposal for its columns: {why}", multi_line=True)
         try:
             k = desk.append(("case",), entry)
         except EstimicaError as error:
@@ -275,7 +284,7 @@ async def _preview(desk: StudySession, k: int) -> tuple[dict[str, Any], str]:
         }
         return await desk.ask("preview", **args), ""
     except EstimicaError as error:
-        return {}, error.message
+        return {}, in_page_words(error.message)
 
 
 def _pick(desk: StudySession, k: int, data: dict[str, Any], wrong: str) -> None:

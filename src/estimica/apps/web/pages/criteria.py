@@ -8,8 +8,10 @@ from nicegui import ui
 
 from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.notifications import try_or_notify
+from estimica.apps.web.parts.runs import run_button
 from estimica.apps.web.parts.suggestions import model_note, quantities
 from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.apps.web.sheets.criteria import CriteriaByCase
@@ -26,8 +28,11 @@ ABOUT = {
 
 async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """Criteria × cases."""
-    ui.label("Criteria").classes("est-title")
-    ui.label(desk.form(("criterion", "*")).description).classes("est-lead")
+    with ui.row().classes("w-full items-center"):
+        ui.label("Criteria").classes("est-title")
+        ui.space()
+        run_button(workbench, desk)
+    ui.label(in_page_words(desk.form(("criterion", "*")).description)).classes("est-lead")
     if not await trust_card(workbench, desk):
         await model_note(desk)
     known = [q for q in await quantities(desk) if q["role"] not in ("parameter", "constant")]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 
+from estimica.apps.web.files.recent_runs import folder_of
 from estimica.apps.web.pages.tuners import start_of
+from estimica.apps.web.parts.class_tree import ClassTree
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import at_work
 from estimica.apps.web.parts.markup import indented
-from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.parts.suggestions import equations, equations_note, suggestions
 from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
@@ -36,6 +41,7 @@ async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     with folded.classes("est-card est-fold"):
         known = await suggestions(desk)
         known["equation"], count = await equations(desk)
+        _class_tree(workbench, desk)
         FormView(desk, ("model",), desk.form(("model",)), known).show()
         equations_note(len(known["equation"]), count)
     if await trust_card(workbench, desk):
@@ -68,6 +74,22 @@ async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     changed()
 
 
+def _class_tree(workbench: Workbench, desk: StudySession) -> None:
+    """Packages of the folder and libraries, of which one class becomes the model of the study."""
+
+    def picked(source: str, class_: str) -> None:
+        if class_:
+            source = os.path.relpath(source, folder_of(desk.name) or ".").replace(os.sep, "/")
+        changes = [(("model", "source"), source), (("model", "class"), class_ or None)]
+        if try_or_notify(lambda: desk.set_all(changes)):
+            ui.notify(f"The model is {class_ or source} now", type="positive")
+
+    with ui.expansion("Pick a class of the folder or of a library", icon="account_tree") as fold:
+        fold.classes("w-full").props("dense")
+        with ui.element("div").classes("w-full est-tree-box"):
+            ClassTree(workbench.folder, picked).show()
+
+
 def _source(desk: StudySession) -> str:
     """What decides which model a study has."""
     return repr((desk.tables.get("model"), desk.tables.get("static")))
@@ -78,7 +100,7 @@ def _failed(why: str) -> None:
         ui.icon("error", size="24px").classes("est-bad")
         with ui.column().classes("gap-1"):
             ui.label("The model cannot be loaded").classes("est-h2")
-            ui.label(why).classes("est-pre")
+            ui.label(in_page_words(why)).classes("est-pre")
 
 
 @dataclass
@@ -132,7 +154,7 @@ class Browser:
             ui.label(self.model["name"]).classes("est-h2")
             ui.label(about).classes("est-soft")
         for note in self.model.get("notes", []):
-            ui.label(note).classes("est-soft")
+            ui.label(in_page_words(note)).classes("est-soft")
         with ui.row().classes("w-full items-center"):
             ui.input(
                 "Search names and descriptions", on_change=lambda e: self._seek(e.value or "")
@@ -259,13 +281,7 @@ class Browser:
         name, role = q["name"], q["role"]
         if role in ("parameter", "constant"):
             if q.get("tunable"):
-                tuned = self.desk.value(("tune", name)) is not None
-                _tick(
-                    "tune",
-                    name,
-                    tuned,
-                    lambda on: self._write(("tune", name), start_of(q) if on else None),
-                )
+                _tick("tune", name, is_tuned(self.desk, name), lambda on: self._tune(q, on))
             else:
                 why = q.get("why_not") or "It cannot be tuned"
                 word = "structural" if q.get("structural") else "fixed"
@@ -303,6 +319,19 @@ class Browser:
                 lambda on: self._turn_in_cases("inputs", name, on),
             )
 
+    def _tune(self, q: dict[str, Any], on: bool) -> None:
+        """Search a parameter, or leave it alone: what was said of it stays, switched off."""
+        place = ("tune", q["name"])
+        known = self.desk.value(place)
+        if on and known is not None:
+            self._write((*place, "active"), None)
+        elif on:
+            self._write(place, start_of(q))
+        elif known == start_of(q):
+            self._write(place, None)  # it said nothing that the model does not say
+        else:
+            self._write((*place, "active"), False)
+
     def _cases(self) -> list[int]:
         count = len(self.desk.entries(("case",)))
         return list(range(count)) if self.case == -1 else [self.case] if self.case < count else []
@@ -316,16 +345,20 @@ class Browser:
             place = ("case", k, key)
             entries = self.desk.value(place)
             if key == "free_start":
-                if isinstance(entries, dict):
-                    self._write((*place, name), self._start(name) if on else None)
+                if isinstance(entries, dict) and on:
+                    try_or_notify(partial(self.desk.bring_back, (*place, name), self._start(name)))
+                elif isinstance(entries, dict):
+                    try_or_notify(partial(self.desk.set_aside, (*place, name)))
                 else:
                     names = [n for n in entries or [] if n != name] + ([name] if on else [])
                     self._write(place, names or None)
             elif on:
-                self._write((*place, name), name.rpartition(".")[2] if key == "outputs" else 0.0)
-                ui.notify(f"{name}: now choose its column on the page of the case")
+                column = name.rpartition(".")[2] if key == "outputs" else 0.0
+                try_or_notify(partial(self.desk.bring_back, (*place, name), column))
+                if self.desk.value((*place, name)) == column:
+                    ui.notify(f"{name}: now choose its column on the page of the case")
             else:
-                self._write((*place, name), None)
+                try_or_notify(partial(self.desk.set_aside, (*place, name)))
 
     def _start(self, name: str) -> float:
         q = next((q for q in self.quantities if q["name"] == name), {})
@@ -337,6 +370,12 @@ class Browser:
             self.desk.set(place, value)
         except EstimicaError as error:
             notify_error(error)
+
+
+def is_tuned(desk: StudySession, name: str) -> bool:
+    """Whether a parameter is searched: it is a tuner that is not switched off."""
+    entry = desk.value(("tune", name))
+    return entry is not None and not (isinstance(entry, dict) and entry.get("active") is False)
 
 
 def _tick(word: str, name: str, on: bool, write: Any) -> None:

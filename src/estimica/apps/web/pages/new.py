@@ -11,11 +11,12 @@ from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from estimica.apps.web.files.folder import CODE, DATA, MODELS
-from estimica.apps.web.parts.class_tree import ClassTree
+from estimica.apps.web.parts.class_tree import ClassTree, models_in
 from estimica.apps.web.parts.frame import frame, study_address, with_error_page
 from estimica.apps.web.parts.markup import accepts
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.trust import ask_first
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 from estimica.simulate.load import is_formula_in_s_or_z
@@ -155,11 +156,41 @@ class Draft:
             return
         box = _picker(names, "Model of the folder", self.model, self._chose)
         box.props("clearable")
-        ui.input(
-            "Class or function, where the file has several",
-            value=self.class_,
-            on_change=lambda e: setattr(self, "class_", (e.value or "").strip()),
-        ).props("outlined dense").classes("w-full")
+        self._class()
+
+    @ui.refreshable_method
+    def _class(self) -> None:
+        """Which class or function, where the file has several: picked, or typed."""
+
+        def take(text: str | None) -> None:
+            self.class_ = (text or "").strip()
+
+        classes = self._classes()
+        if len(classes) > 1:
+            box: Any = ui.select(
+                classes,
+                value=self.class_ if self.class_ in classes else None,
+                label=f"Class, one of {len(classes)}",
+                with_input=True,
+                clearable=True,
+                on_change=lambda e: take(e.value),
+            )
+        elif self.model and self.model.endswith(".py"):
+            box = ui.input(
+                "Function of the file", value=self.class_, on_change=lambda e: take(e.value)
+            )
+        else:
+            return
+        box.props("outlined dense options-dense").classes("w-full")
+
+    def _classes(self) -> list[str]:
+        """Classes of the chosen file that a study can be about."""
+        if not self.model or not self.model.endswith(".mo"):
+            return []
+        try:
+            return models_in(self.workbench.folder.existing(self.model))
+        except EstimicaError:
+            return []
 
     @ui.refreshable_method
     def _files(self) -> None:
@@ -175,7 +206,8 @@ class Draft:
         box.props("use-chips")
 
     def _chose(self, name: str | None) -> None:
-        self.model, self.library = name, ""
+        self.model, self.library, self.class_ = name, "", ""
+        self._class.refresh()
         if name:
             self._name_it(name.rpartition("/")[2].rpartition(".")[0].lower())
 
@@ -242,7 +274,7 @@ class Draft:
             path = self.workbench.folder.at(study)
             source = self._source()
         except EstimicaError as error:
-            self._say(error.message)
+            self._say(in_page_words(error.message))
             return
 
         def look() -> tuple[NamedCode, ...]:
@@ -301,7 +333,7 @@ class Draft:
             self.workbench.desks.pop(path, None)
             ui.navigate.to(study_address(study))
         except EstimicaError as error:
-            self._say(error.message)
+            self._say(in_page_words(error.message))
         finally:
             self.button.enable()
 

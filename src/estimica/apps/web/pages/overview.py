@@ -8,8 +8,10 @@ from nicegui import ui
 
 from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.landing import field_address
+from estimica.apps.web.parts.markup import unbroken
 from estimica.apps.web.parts.runs import commands, runs_table
 from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.page_words import in_page_words, page_title
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
@@ -105,7 +107,8 @@ def _tuners(desk: StudySession) -> None:
             ]
             start = full.get("start")
             text = f"{name} = {start:g}" if isinstance(start, (int, float)) else name
-            ui.label(text + (f"  ({' … '.join(bounds)})" if bounds else "")).classes("est-mono")
+            line = text + (f"  ({' … '.join(bounds)})" if bounds else "")
+            ui.label(unbroken(line)).classes("est-mono")
         if len(tuners) > 8:
             ui.label(f"and {len(tuners) - 8} more").classes("est-soft")
 
@@ -184,10 +187,10 @@ def _shown(desk: StudySession, problems: tuple[LocatedProblem, ...]) -> None:
             )
             with ui.column().classes("gap-0"):
                 where = place_in_words(desk, problem.place)
-                message = problem.message.replace(f"{desk.folder.root}/", "")
+                message = in_page_words(problem.message.replace(f"{desk.folder.root}/", ""))
                 ui.label(f"{where}: {message}" if where else message).classes("est-pre")
                 if problem.suggestion:
-                    ui.label(problem.suggestion).classes("est-soft")
+                    ui.label(in_page_words(problem.suggestion)).classes("est-soft")
             ui.space()
             ui.link("Fix", field_address(desk.name, problem.place)).classes("est-soft")
 
@@ -203,5 +206,5 @@ def place_in_words(desk: StudySession, place: Place) -> str:
         name = desk.value((head, rest[0], "name"), rest[0] + 1)
         words, rest = f"{head} {name}", rest[1:]
     else:
-        words = f"[{head}]"
+        words = page_title(str(head))
     return ", ".join([words, *map(str, rest)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from urllib.parse import quote
 
 from nicegui import ui
@@ -15,10 +16,11 @@ from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.run_name import RunName
 from estimica.apps.web.parts.runs import DESIGNING, FITTING
 from estimica.apps.web.parts.runs import run as run_command
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
-from estimica.base.view import Bars, Curves, Heat, Page, Parallel, Section
+from estimica.base.view import Bars, Curves, Heat, Page, Parallel, Section, Table
 from estimica.base.view_json import page_from_json
 from estimica.execute.runs.record import RunSummary, Status
 from estimica.execute.runs.store import Store
@@ -109,7 +111,7 @@ def _result(
     if summary.message and summary.status is not Status.DONE:
         with ui.row().classes("est-card items-center no-wrap"):
             ui.icon("info", size="22px").classes("est-warn")
-            ui.label(summary.message)
+            ui.label(in_page_words(summary.message))
     kept = store.page(summary.id)
     base = f"/results/{quote(folder)}/{summary.id}" if folder else f"/results/{summary.id}"
     with ui.row().classes("gap-2 items-center"):
@@ -160,7 +162,7 @@ def is_modelica(source: object) -> bool:
 def page_view(page: Page, figures: str) -> None:
     """All sections; figures are fetched from `figures`/section/number when they come near."""
     if page.lead:
-        ui.label(page.lead).classes("est-lead")
+        ui.label(in_page_words(page.lead)).classes("est-lead")
     for k, section in enumerate(page.sections):
         _section(section, f"{figures}/{k}")
 
@@ -182,9 +184,13 @@ def _section(section: Section, figures: str) -> None:
 def _content(section: Section, figures: str) -> None:
     with ui.column().classes("w-full gap-2"):
         for paragraph in filter(str.strip, section.text.split("\n\n")):
-            ui.label(paragraph).style("white-space: pre-line; max-width: 70em")
+            ui.label(in_page_words(paragraph)).style("white-space: pre-line; max-width: 70em")
         for k, shown in enumerate(section.shown):
             if isinstance(shown, (Curves, Heat, Bars, Parallel)):
                 Figure(src=f"{figures}/{k}.json", label=section.heading)
             else:
-                fragment(shown)
+                fragment(
+                    replace(shown, note=in_page_words(shown.note))
+                    if isinstance(shown, Table)
+                    else shown
+                )

@@ -14,8 +14,8 @@ def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The text in an editor; what is wrong with it stands below."""
     ui.label("Study file").classes("est-title")
     ui.label(
-        f"{desk.name}: the pages read and write this file, and `estimica fit {desk.path.name}` at "
-        "a terminal reads the same one. Comments are kept."
+        f"{desk.name}: the pages read and write this file, and commands at a terminal read it too. "
+        "Comments are kept."
     ).classes("est-lead")
     known = {"text": desk.text}
     with ui.column().classes("est-card").props("data-renews"):

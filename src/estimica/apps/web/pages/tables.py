@@ -9,9 +9,11 @@ from itertools import count
 from nicegui import ui
 
 from estimica.apps.web.parts.form import FormView
-from estimica.apps.web.parts.frame import COMMAND_TABLES, study_address
+from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.notifications import try_or_notify
+from estimica.apps.web.parts.runs import command_of, run_button
 from estimica.apps.web.parts.suggestions import equations, equations_note, suggestions
+from estimica.apps.web.session.page_words import COMMAND_TABLES, in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
@@ -25,9 +27,12 @@ async def show_table(workbench: Workbench, desk: StudySession, name: str) -> Non
     form = desk.form((name,))
     with ui.row().classes("w-full items-center"):
         ui.label(form.title).classes("est-title")
-        ui.label(f"[{name}]").classes("est-soft est-mono")
-    if form.description:
-        ui.label(form.description).classes("est-lead")
+        ui.space()
+        run_button(workbench, desk, name)
+    command = command_of(name)
+    about = command[3] if command else in_page_words(form.description)
+    if about:
+        ui.label(about).classes("est-lead")
     known = await suggestions(desk)
     count = 0
     if any(f.item and f.item.offers == "equation" for f in form.fields):
@@ -43,7 +48,7 @@ async def show_table(workbench: Workbench, desk: StudySession, name: str) -> Non
 
         ui.button("Back to the defaults", icon="restart_alt", on_click=away).props(
             "flat no-caps color=primary"
-        ).tooltip(f"Takes [{name}] out of the study file")
+        ).tooltip("Takes all of these settings out of the study")
 
 
 TITLES = {"criterion": ("Criteria", "criterion"), "indicator": ("Indicators", "indicator")}
@@ -64,7 +69,7 @@ def show_of(table: str) -> Callable[[Workbench, StudySession, str], Awaitable[No
 def _all(desk: StudySession, table: str) -> None:
     title, word = TITLES[table]
     ui.label(title).classes("est-title")
-    ui.label(desk.form((table, "*")).description).classes("est-lead")
+    ui.label(in_page_words(desk.form((table, "*")).description)).classes("est-lead")
     entries = desk.entries((table,))
     with ui.column().classes("est-card"):
         if not entries:
@@ -97,7 +102,7 @@ async def _one(desk: StudySession, table: str, rest: str) -> None:
     place = (table, int(rest))
     ui.label(str(desk.value((*place, "name"), TITLES[table][1]))).classes("est-title")
     form = desk.form((table, "*"))
-    ui.label(form.description).classes("est-lead")
+    ui.label(in_page_words(form.description)).classes("est-lead")
     with ui.column().classes("est-card"):
         FormView(desk, place, form, await suggestions(desk)).show()
 

@@ -10,6 +10,7 @@ from estimica.apps.web.parts.cells import active_cell, choice_cell, number_cell,
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.notifications import notify_error, try_or_notify
+from estimica.apps.web.parts.runs import run_button
 from estimica.apps.web.parts.suggestions import model_note, quantities, quantity_of, suggestions
 from estimica.apps.web.parts.trust import trust_card
 from estimica.apps.web.session.study import StudySession
@@ -31,6 +32,7 @@ async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
             icon="account_tree",
             on_click=lambda: ui.navigate.to(study_address(desk.name, "model")),
         ).props("flat no-caps color=primary")
+        run_button(workbench, desk)
     ui.label(
         "Parameters that are searched, from their start value and within their bounds. What is not "
         "given is taken from the model."
@@ -111,7 +113,7 @@ def _add(desk: StudySession, known: dict[str, dict[str, Any]], renew: Any) -> No
         name = (box.value or "").strip()
         if name and desk.value(("tune", name)) is None:
             start = start_of(known.get(name, {}))
-            try_or_notify(lambda: desk.set(("tune", name), start))
+            try_or_notify(lambda: desk.bring_back(("tune", name), start))
             box.value = None
             renew()
 

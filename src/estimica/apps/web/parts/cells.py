@@ -32,7 +32,7 @@ def remove_cell(desk: StudySession, place: Place, name: str, renew: Callable[[],
     """A button that takes the entry of the line out of the study."""
 
     def away() -> None:
-        try_or_notify(lambda: desk.remove(place))
+        try_or_notify(lambda: desk.remove(place) if place[0] == "case" else desk.set_aside(place))
         renew()
 
     with ui.element("td"):

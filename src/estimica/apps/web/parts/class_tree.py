@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,6 +73,25 @@ def opened(node: Node) -> list[Node]:
     name = "" if node.entry.word == "file" else node.entry.name
     entries = classes_within(node.root, name)
     return [Node(entry, node.root, node.file) for entry in entries]
+
+
+DEEP = 4  # levels of packages within one file; chosen: deeper ones are opened in the tree
+
+
+def models_in(file: Path) -> list[str]:
+    """Classes of a file that a study can be about, also in its packages; none if unreadable."""
+
+    def within(name: str, level: int) -> Iterator[str]:
+        for entry in classes_within(file, name):
+            if entry.can_be_model:
+                yield entry.name
+            elif entry.is_package and level < DEEP:
+                yield from within(entry.name, level + 1)
+
+    try:
+        return list(within("", 0))
+    except (EstimicaError, OSError):
+        return []
 
 
 class ClassTree:

@@ -11,6 +11,7 @@ from nicegui import ui
 
 from estimica.apps.web.parts.landing import at_place
 from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.base.errors import EstimicaError
 from estimica.study.form.fields import text_from_value, value_from_text
@@ -323,12 +324,12 @@ def _names(value: object) -> list[str]:
 def _hint(box: Any, field: Field) -> None:
     """The description of a field below it."""
     if field.description:
-        box.props["hint"] = field.description
+        box.props["hint"] = in_page_words(field.description)
 
 
 def _about(field: Field) -> None:
     if field.description:
-        ui.label(field.description).classes("est-soft")
+        ui.label(in_page_words(field.description)).classes("est-soft")
 
 
 def _entry(field: Field) -> Field:

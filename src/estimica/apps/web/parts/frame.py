@@ -14,6 +14,7 @@ from nicegui import ui
 
 from estimica.apps.web.jobs.job import State
 from estimica.apps.web.parts.notifications import try_or_notify
+from estimica.apps.web.session.page_words import COMMAND_TABLES, in_page_words
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
@@ -196,19 +197,6 @@ def _line(desk: StudySession, item: Item, active: bool) -> None:
 
 
 MOST = 40  # tuners or cases in the tree; chosen: a screen or two, their pages have all
-#: tables that commands read, in the order in which an engineer meets them
-COMMAND_TABLES = {
-    "release": "Release",
-    "bootstrap": "Bootstrap",
-    "profile": "Profile",
-    "sample": "Posterior",
-    "crossvalidate": "Cross-validation",
-    "input_design": "Input design",
-    "optimise": "Optimisation",
-    "sweep": "Sweep",
-    "montecarlo": "Monte Carlo",
-    "backcalculate": "Back-calculation",
-}
 
 
 def tree_of(desk: StudySession) -> list[tuple[str, list[Item]]]:
@@ -323,7 +311,7 @@ def error_page(workbench: Workbench, error: EstimicaError) -> None:
     with frame(workbench, "Not possible"):
         ui.label("This page cannot be shown").classes("est-title")
         with ui.column().classes("est-card"):
-            ui.label(error.message).classes("est-pre")
+            ui.label(in_page_words(error.message)).classes("est-pre")
             ui.label(f"Code {error.code}").classes("est-soft")
             ui.link("All studies of this folder", "/")
 
@@ -346,7 +334,7 @@ async def show_when_loaded(shown: Awaitable[None]) -> None:
     except EstimicaError as error:
         with ui.column().classes("est-card"):
             ui.label("This page cannot be shown").classes("est-title")
-            ui.label(error.message).classes("est-pre")
+            ui.label(in_page_words(error.message)).classes("est-pre")
             ui.label(f"Code {error.code}").classes("est-soft")
     finally:
         if not waiting.is_deleted:

@@ -20,6 +20,7 @@ from estimica.apps.web.jobs.job import Job
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.run_name import RunName
 from estimica.apps.web.parts.trust import when_trusted
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
@@ -55,7 +56,7 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
         waiting = [j for j in waiting if not name or j.study in paths]
         recent = recent_runs(workbench.folder, studies)
         for trouble in recent.troubles:
-            ui.label(trouble).classes("est-bad").style("overflow-wrap: anywhere")
+            ui.label(in_page_words(trouble)).classes("est-bad").style("overflow-wrap: anywhere")
         runs = [r for r in recent.runs if not name or r.run.name == name]
         if not runs and not waiting:
             ui.label("Nothing has been run yet.").classes("est-empty")
@@ -104,7 +105,7 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
 
 def _cells(*texts: str, numbers: tuple[int, ...] = ()) -> None:
     for k, text in enumerate(texts):
-        with ui.element("td").classes("number" if k in numbers else ""):
+        with ui.element("td").classes("number" if k in numbers else "whole"):
             ui.label(text)
 
 
@@ -133,11 +134,13 @@ def _run_line(
             box.props("dense").props["aria-label"] = f"Compare {run.title}, run {run.id}"
         with ui.element("td"):
             RunName(workbench, found.folder, run, linked=True, typing=typing).show()
-        with ui.element("td"):
+        with ui.element("td").classes("whole"):
             ui.link(when(run.started), run_address(found.folder, run.id)).tooltip(run.id)
         _cells(run.name, run.command)
         with ui.element("td"):
-            ui.label(str(run.status)).classes(f"est-status {run.status}").tooltip(run.message)
+            ui.label(str(run.status)).classes(f"est-status {run.status}").tooltip(
+                in_page_words(run.message)
+            )
         _cells("" if run.cost is None else f"{run.cost:.6g}", lasting(run.seconds), numbers=(0, 1))
         with ui.element("td"):
             job = workbench.jobs.job_of(run.id)
@@ -179,7 +182,7 @@ async def submit(
             timer.cancel()
             waiting.dismiss()
             ui.notify(
-                f"{command}: {now.message or now.state}",
+                f"{command}: {in_page_words(now.message) or now.state}",
                 type="positive" if now.state == "done" else "negative",
                 timeout=0,
                 close_button="Close",
@@ -213,8 +216,11 @@ EXPERIMENT = (
 POINTS = (("backcalculate", "Back-calculate", "undo", "Compute the unknown at every point"),)
 
 
-def commands(workbench: Workbench, desk: StudySession) -> None:
-    """The buttons of the commands that fit this study."""
+Offered = tuple[str, str, str, str]  # command, button, icon, what it answers
+
+
+def offered_commands(desk: StudySession) -> list[Offered]:
+    """The commands that fit a study, that which is begun with first."""
     tables = desk.tables
     offered = [*FITTING]
     if "criterion" in tables:
@@ -224,8 +230,38 @@ def commands(workbench: Workbench, desk: StudySession) -> None:
         offered = [*POINTS, *(FITTING if tables.get("tune") else ())]
     if "input_design" in tables:
         offered += EXPERIMENT
+    return offered
+
+
+#: pages whose settings another command reads than one of their name
+READ_BY = {"input_design": "design-input"}
+
+
+def command_of(page: str) -> Offered | tuple[()]:
+    """The command that reads the settings of a page; none where several do."""
+    wanted = READ_BY.get(page, page)
+    known = (*FITTING, *DESIGNING, *EXPERIMENT, *POINTS)
+    return next((c for c in known if c[0] == wanted), ())
+
+
+def run_button(workbench: Workbench, desk: StudySession, page: str = "") -> None:
+    """Run what the settings of a page are for; where they are for all commands, the first one."""
+    first = offered_commands(desk)[0][0]
+    chosen = command_of(page) or command_of(first)
+    assert chosen, "every study has a first command"
+    command, word, icon, about = chosen
+    button = ui.button(
+        f"Run {word}" if command != first else word,
+        icon=icon,
+        on_click=lambda: run(workbench, desk, command),
+    )
+    button.props("no-caps unelevated").tooltip(about).props["aria-label"] = f"Run {word}"
+
+
+def commands(workbench: Workbench, desk: StudySession) -> None:
+    """The buttons of the commands that fit this study."""
     with ui.row().classes("gap-2 items-center"):
-        for k, (command, word, icon, about) in enumerate(offered):
+        for k, (command, word, icon, about) in enumerate(offered_commands(desk)):
             button = ui.button(
                 word, icon=icon, on_click=lambda c=command: run(workbench, desk, c)
             ).props("no-caps unelevated" if k == 0 else "no-caps outline color=primary")
@@ -238,7 +274,7 @@ async def run(
     """Run a command, after asking where the study would run foreign code."""
     if desk.problems:
         ui.notify(
-            f"First fix what is wrong with the study: {desk.problems[0].message}",
+            f"First fix what is wrong with the study: {in_page_words(desk.problems[0].message)}",
             type="warning",
             multi_line=True,
         )

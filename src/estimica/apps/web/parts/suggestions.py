@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from typing import Any
 
 from nicegui import ui
 
+from estimica.apps.web.files.recent_runs import folder_of
+from estimica.apps.web.parts.class_tree import models_in
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.base.errors import EstimicaError
 
@@ -28,7 +33,7 @@ async def model_note(desk: StudySession) -> None:
             ui.icon("warning", size="20px").classes("est-warn")
             with ui.column().classes("gap-0"):
                 ui.label("The model cannot be loaded, so this page cannot offer its names.")
-                ui.label(error.message).classes("est-soft est-pre")
+                ui.label(in_page_words(error.message)).classes("est-soft est-pre")
 
 
 async def equations(desk: StudySession) -> tuple[list[str], int]:
@@ -70,10 +75,25 @@ async def suggestions(desk: StudySession, columns: list[str] | None = None) -> d
         "column": columns or [],
         "data": nearby(desk, [f.name for f in desk.folder.data_files()]),
         "model": nearby(desk, [f.name for f in desk.folder.models()]),
+        "class": await asyncio.to_thread(_classes, desk),
         "tuner": list(desk.table(("tune",))),
         "case": _named(desk, "case"),
         "criterion": _named(desk, "criterion"),
     }
+
+
+def _classes(desk: StudySession) -> list[str]:
+    """Classes of the file that the study names as its model."""
+    source = desk.value(("model", "source"))
+    if not isinstance(source, str) or not source.endswith(".mo"):
+        return []
+    try:
+        inside = desk.folder.existing(
+            os.path.normpath(f"{folder_of(desk.name)}/{source}").lstrip("/")
+        )
+    except EstimicaError:
+        return []
+    return models_in(inside)
 
 
 def nearby(desk: StudySession, files: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from estimica.apps.web.files.folder import ServedFolder
+from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.worker.client import ModelWorkers
 from estimica.base.errors import EstimicaError
 from estimica.base.files.toml import load_toml
@@ -57,6 +58,7 @@ class StudySession:
             None  # what the whole check found, if it is new
         )
         self._model: tuple[object, dict[str, Any]] | None = None
+        self._aside: dict[Place, Any] = {}  # what was taken out, for those who want it back
         self._changed()
 
     # --- the text -----------------------------------------------------------------------------
@@ -126,6 +128,17 @@ class StudySession:
         """Take an entry out."""
         self._write(study_text.without(self.text, place))
 
+    def set_aside(self, place: Place) -> None:
+        """Take an entry out that may be wanted back as it was."""
+        value = self.value(place)
+        if value is not None:
+            self._aside[place] = value
+        self.set(place, None)
+
+    def bring_back(self, place: Place, new: object) -> None:
+        """Write the entry that was set aside here, or a new one where there was none."""
+        self.set(place, self._aside.pop(place, new))
+
     def rename(self, place: Place, new: str) -> None:
         """Give an entry another name."""
         self._write(study_text.renamed(self.text, place, new))
@@ -191,7 +204,8 @@ class StudySession:
     def wrong_at(self, place: Place) -> str:
         """What is wrong with the entry at exactly this place."""
         problems = self.problems or self.checked or ()
-        return "; ".join(p.text for p in problems if p.place == place and not p.warning)
+        here = [p.text for p in problems if p.place == place and not p.warning]
+        return in_page_words("; ".join(here))
 
     def wrong_below(self, place: Place) -> int:
         """How many problems there are at a place and below."""

@@ -1,4 +1,24 @@
 // A table that is filled like a spreadsheet: arrow keys, Tab, Enter, copy, cut, paste, fill down and right.
+// How a selection goes on below: numbers an equal step apart, names that end in such numbers, else the same again.
+export function series(texts) {
+  const again = (k) => texts[k % texts.length];
+  const parts = texts.map((text) => /^(.*?)([+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?)$/s.exec(text));
+  if (texts.length < 2 || parts.some((p) => !p || p[1] !== parts[0][1])) return again;
+  const named = parts[0][1] !== "";  // as "run 1": its numbers are counted
+  if (named && parts.some((p) => !/^\d+$/.test(p[2]))) return again;
+  const numbers = parts.map((p) => Number(p[2].replace(",", ".")));
+  const step = numbers[1] - numbers[0], size = Math.max(...numbers.map(Math.abs), Math.abs(step));
+  const even = numbers.every((n, k) => Math.abs(n - numbers[0] - k * step) <= 1e-9 * size);  // as typed, not as computed
+  if (!even || step === 0) return again;
+  const after = (text) => (/[.,](\d*)/.exec(text)?.[1] ?? "").length;
+  const plain = parts.every((p) => !/[eE]/.test(p[2])), decimals = Math.max(...parts.map((p) => after(p[2])));
+  const comma = parts.some((p) => p[2].includes(","));
+  return (k) => {
+    const number = numbers[0] + k * step, text = plain ? number.toFixed(decimals) : String(Number(number.toPrecision(12)));
+    return parts[0][1] + (comma ? text.replace(".", ",") : text);
+  };
+}
+
 export default {
   template: `
   <div class="est-sheet">
@@ -116,8 +136,10 @@ export default {
       if (this.fillTo !== null) {
         const [t, b, l, g] = this.box, to = this.fillTo, changes = [];
         this.fillTo = null;
-        for (let r = b + 1; r <= to; r++)
-          for (let c = l; c <= g; c++) changes.push([r, c, this.value(t + ((r - t) % (b - t + 1)), c)]);
+        for (let c = l; c <= g; c++) {
+          const next = series(Array.from({ length: b - t + 1 }, (_, k) => this.value(t + k, c)));
+          for (let r = b + 1; r <= to; r++) changes.push([r, c, next(r - t)]);
+        }
         this.send(changes);
         if (to > b) { this.anchor = [t, l]; this.at = [to, g]; this.clamp(); }
       }

@@ -23,7 +23,7 @@ MOST = 20_000
 #: how a sheet is used, in a sentence
 HOW = (
     "Type or paste as in a spreadsheet: arrows, Tab and Enter move, F2 edits, Delete clears, "
-    "Ctrl+D or the corner of the selection fills down."
+    "Ctrl+D fills down; the corner of the selection goes on with it: 1, 2 becomes 3, 4 …"
 )
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
