@@ -102,7 +102,7 @@ def served(folder: Path, *options: str, env: dict[str, str] | None = None) -> It
     )
     reader.start()
     try:
-        for _ in range(600):
+        for _ in range(1200):
             if process.poll() is not None:
                 reader.join(2.0)
                 pytest.fail(f"the server ended at once: {''.join(address.said)}")

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from estimica.apps.cli.commands.app import app
 from estimica.apps.web.worker import client as module
 from estimica.apps.web.worker.client import ModelWorker, ModelWorkers
 from estimica.apps.web.worker.equations import equations
-from estimica.apps.web.worker.tasks import export, indicators
+from estimica.apps.web.worker.tasks import export, indicators, propose
 from estimica.base.errors import EstimicaError, WebError
 
 TANK = """
@@ -286,3 +287,16 @@ def test_equations_are_offered_also_where_the_study_is_not_complete(study: Path)
     for text in ("[model", "[tune]\na = 1\n", '[model]\nsource = "K/(1 + tau*s)"\n'):
         study.write_text(text, encoding="utf-8")
         assert equations(study) == nothing
+
+
+def test_an_optimica_problem_becomes_a_study_and_a_model(tmp_path: Path) -> None:
+    from tests.study.test_optimica import LISTED
+
+    (tmp_path / "Tank.mop").write_text(LISTED)
+    made = propose(tmp_path / "tank.toml", str(tmp_path / "Tank.mop"), None, [])
+    study = tomllib.loads(made["text"])
+    assert study["model"] == {"source": "tank.mo", "class": "ML"}
+    assert study["tune"]["T"] == {"start": 4, "min": 0.5, "max": 20}
+    assert study["estimate"]["criterion"] == "ml"
+    assert made["file"] == "tank.mo"
+    assert "objectiveIntegrand" not in made["modelica"]

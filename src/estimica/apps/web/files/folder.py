@@ -21,7 +21,7 @@ DEPTH = 6  # folders below the served one that lists look into
 ENTRIES = 20_000  # files and folders that one list looks at
 LISTED = 1_000  # files in one list: more cannot be read
 HEAD = 200_000  # bytes of a TOML file in which a table of a study must stand
-MODELS = (".mo", ".bmo", ".fmu", ".py")
+MODELS = (".mo", ".mop", ".bmo", ".fmu", ".py")
 CODE = (".py", ".fmu")  # what would run as a program of this machine
 DATA = (
     *(".csv", ".tsv", ".txt", ".dat", ".asc", ".prn", ".data", ".z", ".mpt", ".dta"),

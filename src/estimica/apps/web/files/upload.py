@@ -16,7 +16,7 @@ from estimica.base.errors import WebError
 
 TEXTS = (
     *(".csv", ".tsv", ".txt", ".dat", ".z", ".mpt", ".dta"),
-    *(".mo", ".bmo", ".toml", ".json", ".py"),
+    *(".mo", ".mop", ".bmo", ".toml", ".json", ".py"),
 )
 BINARIES = (".parquet", ".xlsx", ".mat", ".fmu")
 HEAD = 1024  # bytes that tell what a file is: marks of formats stand in the first few

@@ -175,10 +175,10 @@ class Draft:
                 clearable=True,
                 on_change=lambda e: take(e.value),
             )
-        elif self.model and self.model.endswith(".py"):
-            box = ui.input(
-                "Function of the file", value=self.class_, on_change=lambda e: take(e.value)
-            )
+        elif self.model and self.model.endswith((".py", ".mop")):
+            word = "Function" if self.model.endswith(".py") else "Optimization class, if several,"
+            box = ui.input(f"{word} of the file", value=self.class_)
+            box.on_value_change(lambda e: take(e.value))
         else:
             return
         box.props("outlined dense options-dense").classes("w-full")
@@ -329,6 +329,9 @@ class Draft:
                 proposal = await bench.ask("propose_formula", formula=source, data=data)
             else:
                 proposal = await bench.ask("propose", source=source, class_=wanted, data=data)
+            if proposal.get("file"):  # of an Optimica problem: its model without the objective
+                beside = self.workbench.folder.name_of(path.parent / str(proposal["file"]))
+                self.workbench.folder.save(beside, str(proposal["modelica"]).encode())
             self.workbench.folder.save(study, str(proposal["text"]).encode())
             self.workbench.desks.pop(path, None)
             ui.navigate.to(study_address(study))

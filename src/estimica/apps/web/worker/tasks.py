@@ -103,10 +103,35 @@ def match(study: Path, data: str | list[str], sheet: str | None = None) -> Answe
 
 
 def propose(study: Path, source: str, class_: str | None, data: list[str]) -> Answer:
-    """The text of a new study from a model and data files."""
-    from estimica.apps.draft import draft_study
+    """The text of a new study from a model and data files.
 
+    Of an Optimica problem also its model, without the objective: `modelica`, and its `file`.
+    """
+    from estimica.apps.draft import draft_study
+    from estimica.study.optimica.problem import is_optimica
+
+    if is_optimica(source):
+        return _of_optimica(study, source, class_, data)
     return {"text": draft_study(source, class_, [Path(d) for d in data], study.parent, [])}
+
+
+def _of_optimica(study: Path, source: str, class_: str | None, data: list[str]) -> Answer:
+    """What an optimization class says of free parameters, bounds and measurements."""
+    from estimica.data.readers import read_data
+    from estimica.study.draft.columns import Table
+    from estimica.study.draft.run import relative
+    from estimica.study.optimica.draft import model_path, study_text
+    from estimica.study.optimica.problem import read_problem
+
+    problem = read_problem(source, class_)
+    tables = [Table(relative(d, study.parent), read_data(Path(d))) for d in data]
+    model = model_path(problem, study, source)
+    named = relative(source, study.parent) if model is None else model.name
+    return {
+        "text": study_text(problem, named, source, tables),
+        "modelica": problem.modelica if model is not None else "",
+        "file": "" if model is None else model.name,
+    }
 
 
 def propose_formula(study: Path, formula: str, data: list[str]) -> Answer:
