@@ -29,6 +29,7 @@ PAGES = {
     "model": "Model",
     "tune": "Tuners",
     "case": "Cases",
+    "reading": "Reading of data",
     "estimate": "Estimation",
     "solver": "Solver",
     "static": "Operating points",
