@@ -101,6 +101,7 @@ def test_addresses_hold_any_name() -> None:
     [
         ("Boiler.mo", True), ("Modelica.Blocks.Examples.PID", True), ("model.fmu", False),
         ("laws.py:f", False), ("R0 + R1/(1 + s)", False), (None, False),
+        ("Modelica.Fluid.Valves.ValveLinear(dp_nominal=1e5, m_flow_nominal=2)", True),
     ],
 )  # fmt: skip
 def test_only_modelica_is_offered_as_modelica(source: object, is_one: bool) -> None:

@@ -246,7 +246,7 @@ def above_all(values: Vector, *others: float) -> float:
     """A place apart from all values, for what has none."""
     known = [*values[np.isfinite(values)].tolist(), *others] or [0.0]
     top, width = max(known), max(known) - min(known)
-    return top + 2 * APART * (width or abs(top) or 1.0)
+    return float(top + 2 * APART * (width or abs(top) or 1.0))
 
 
 def worst(assessment: Assessment, names: tuple[str, ...] = ()) -> Vector:

@@ -151,12 +151,12 @@ def _downloads(command: str, desk: StudySession | None) -> list[tuple[str, str, 
 
 
 def is_modelica(source: object) -> bool:
-    """Whether the source of a model is a Modelica file, or the name of a class of a library."""
-    return (
-        isinstance(source, str)
-        and (source.endswith(".mo") or re.fullmatch(r"[^\W\d]\w*(\.\w+)+", source) is not None)
-        and not source.endswith((".fmu", ".py", ".bmo"))
-    )
+    """Whether the source of a model is a Modelica file, or a class of a library by its name, with
+    a modification or without."""
+    if not isinstance(source, str) or source.endswith((".fmu", ".py", ".bmo")):
+        return False
+    named = re.fullmatch(r"[^\W\d]\w*(\.\w+)+\s*(\(.*\))?\s*", source, re.DOTALL)
+    return source.endswith(".mo") or named is not None
 
 
 def page_view(page: Page, figures: str) -> None:
