@@ -150,14 +150,16 @@ def test_values_of_a_stored_fit(folder: Path) -> None:
         )
     nothing = run(path, "--fit", "last")
     assert nothing.exit_code == 2
-    assert "there is no run of 'fit'" in nothing.output
+    assert "no run of fit or release of study 'square_wave'" in " ".join(nothing.output.split())
     assert CliRunner().invoke(app, ["fit", str(path), "--quiet"]).exit_code == 0
     found = told(run(path, "--fit", "last", "--json"))
     assert found["values"] == pytest.approx(truth, rel=0.02)
     faster = found["best"]["settings"]["frequency"]  # type: ignore[index]
     assert faster > 0.05
+    assert found["from"]["command"] == "fit"  # type: ignore[index]
+    told(run(path, "--json"))  # one that has no values of any run
     other = run(path, "--fit", Store.beside(path).runs(1, "design-input")[0].id)
-    assert "is of 'design-input', not of 'fit'" in " ".join(other.output.split())
+    assert "(design-input of 'square_wave') has found no values" in " ".join(other.output.split())
 
 
 def test_an_interrupted_run_is_taken_up_where_it_ended(

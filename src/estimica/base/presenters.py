@@ -48,6 +48,9 @@ RENDERERS = {
 }
 CORNER = f"{_PLOTLY}.corner:figure"
 PAGE_WRITER = "estimica.report.write:write_report"
+#: how a study takes the values of a result, and of a run in the store
+USE_VALUES = "estimica.study.carry.use:study_at_result"
+STORED_VALUES = "estimica.execute.carry:from_fit_values"
 FIGURE_WRITER = "estimica.report.matplotlib.files:write_figures"
 
 #: what rooms further down say on the page of a result

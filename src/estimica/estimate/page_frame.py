@@ -95,6 +95,8 @@ def study_summary(study: Study, command: str, more: str = "") -> Section:
     if _fits(study, command):
         words.append(_criterion(study))
     words.append(more)
+    if study.origin is not None:
+        words.append(study.origin.text)
     return Section(QUESTION, "\n\n".join(w for w in words if w), tuple(_tables(study, command)))
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from estimica.base.code.reference import CodeRefusedError, means_code
 from estimica.base.code.trusted import TrustedCode, trusted_code
 from estimica.base.errors import TunerError
+from estimica.base.presenters import USE_VALUES, presenter
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
@@ -19,8 +21,12 @@ from estimica.study.case import Case
 from estimica.study.criterion import Criterion, Indicator
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.formulas import names_in_cases, names_in_sigmas, unreadable_formulas
+from estimica.study.origin import Origin
 from estimica.study.stretch import UNDIVIDED, Partition
 from estimica.study.tuner import Tuner
+
+if TYPE_CHECKING:
+    from estimica.base.result import Result
 
 FIXED = ("parameter", "constant")
 
@@ -49,6 +55,7 @@ class Study:
     formula_names: frozenset[str] = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)  # what its source has and the study has not
     partition: Partition = field(repr=False)  # which cases are stretches between gaps of others
+    origin: Origin | None = field(repr=False)  # the run whose values it has taken over
 
     def __init__(
         self,
@@ -70,6 +77,7 @@ class Study:
         formula_names: Iterable[str] = (),
         notes: Iterable[str] = (),
         partition: Partition = UNDIVIDED,
+        origin: Origin | None = None,
     ) -> None:
         chosen = estimation or Estimation()
         cases = tuple(cases)
@@ -92,6 +100,7 @@ class Study:
             "formula_names": names_in_cases(cases) | set(formula_names),
             "notes": tuple(notes),
             "partition": partition,
+            "origin": origin,
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
@@ -130,7 +139,26 @@ class Study:
             formula_names=self.formula_names,
             notes=self.notes,
             partition=partition or self.partition,
+            origin=self.origin,
         )
+
+    def with_origin(self, origin: Origin | None) -> Study:
+        """The same study with a word about where its values are from."""
+        same = self.with_()
+        object.__setattr__(same, "origin", origin)
+        return same
+
+    def use(
+        self, result: Result, names: Mapping[str, str] | None = None, *, write: bool = False
+    ) -> Study:
+        """The study at the values of a fit, an optimum or another result.
+
+        Tuners and free start values start there, other parameters are held there. `names` says
+        which names take the values of others, as {"mot.R": "R"}; equal names need none. With
+        `write` the study file is changed too; `estimica use --undo` takes that back.
+        """
+        study: Study = presenter(USE_VALUES)(self, result, names, write)
+        return study
 
     def code_for(self, text: str) -> TrustedCode:
         """The code that "file.py:function" means: as it was read with the study.

@@ -389,8 +389,19 @@ def test_criteria_and_indicators_of_a_design_are_live(
     asyncio.run(watch())
 
 
-def test_a_design_that_holds_values_of_another_run_is_not_drawn(tmp_path: Path) -> None:
+def test_a_design_that_began_with_another_run_is_drawn_at_its_values(tmp_path: Path) -> None:
     (tmp_path / "tank.toml").write_text(STUDY, encoding="utf-8")
     store = Store.beside(tmp_path)
     writer = store.begin("optimise", name="tank", study=STUDY, settings={"fit": "2mabc"})
-    assert Feed(Within(tmp_path))._study(store, "", writer.id) is None
+    assert Feed(Within(tmp_path))._study(store, "", writer.id) == tmp_path / "tank.toml"
+    bench = Drawing()
+
+    async def watch() -> None:
+        feed = Feed(Within(tmp_path), bench)  # type: ignore[arg-type]
+        viewer = Viewer(await feed.watch("", writer.id))
+        note(writer, 1, 2.0, 0.4)
+        await viewer.until(lambda s: s.get("figure"))
+        assert bench.asked[0][1]["begun_with"] == "2mabc"
+        await feed.stop()
+
+    asyncio.run(watch())

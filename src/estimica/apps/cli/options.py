@@ -43,6 +43,21 @@ Resume = Annotated[
     str | None, typer.Option(metavar="RUN", help="Take up this run, or the `last` one.")
 ]
 
+BeginWith = Annotated[
+    str | None,
+    typer.Option(
+        "--fit",
+        metavar="RUN",
+        help="Begin with the values of this run, or of the `last` one that fits.",
+    ),
+]
+UseRun = Annotated[
+    str | None,
+    typer.Option(
+        "--use", metavar="RUN", help="Write the values of this run into the study file first."
+    ),
+]
+
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Starts = Annotated[int | None, typer.Option(help="Number of starts.")]
 SeedOfStarts = Annotated[int | None, typer.Option(help="Seed of the starts.")]

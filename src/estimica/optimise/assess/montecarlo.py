@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,10 @@ import numpy as np
 
 from estimica.base.errors import DesignError
 from estimica.base.public.calls import told, without_none
+from estimica.base.result import Result
 from estimica.estimate.fit.result import Fit
+from estimica.execute.carry import found_run
+from estimica.execute.runs.names import LAST
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.executor import Executor
 from estimica.infer.bootstrap.result import Bootstrap
@@ -25,16 +29,24 @@ from estimica.optimise.assess.global_sensitivity import (
 from estimica.optimise.assess.result import Assessment
 from estimica.optimise.assess.run import OnProgress, assess, nominal, require_parameters
 from estimica.optimise.assess.samples import Samples, drawn, shape
-from estimica.optimise.assess.tuner_distribution import TunerDistribution, tuner_distribution
+from estimica.optimise.assess.start_point import StartSource, with_values
+from estimica.optimise.assess.tuner_distribution import (
+    SCATTERING,
+    TunerDistribution,
+    tuner_distribution,
+)
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import Distribution, MontecarloTable, montecarlo_table
+
+SAME = 1e-6  # relative: means that differ by less are the same; as numbers are printed
 
 
 def montecarlo(
     study: Study,
     *,
     draw: Mapping[str, Distribution | Mapping[str, object]] | None = None,
-    source: Fit | Bootstrap | Posterior | str | None = None,
+    source: Result | str | None = None,
+    start: StartSource | None = None,
     samples: int | None = None,
     sampling: Literal["random", "latin-hypercube", "sobol"] | None = None,
     quantiles: Sequence[float] | None = None,
@@ -51,8 +63,10 @@ def montecarlo(
 
     Parameters are drawn from the distributions of `draw`; the tuners of a `source` from the
     covariance of that fit, from the sample of that bootstrap, or from that posterior. A source may
-    be a name too: 'fit', 'bootstrap', 'sample', or a run in the `store`. Settings that are given
-    stand before those of the `[montecarlo]` table.
+    be a name too: 'fit', 'bootstrap', 'sample', or a run in the `store`. What is not drawn, and
+    distributions without a mean, are at the values of `start`: of a design, or of a fit. An
+    optimum has no scatter; as `source` it is a `start`. Settings that are given stand before those
+    of the `[montecarlo]` table.
     """
     table = study.tables.get("montecarlo", {})
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}
@@ -66,14 +80,18 @@ def montecarlo(
         curves=curves,
     )
     chosen = montecarlo_table(own, settings)
+    given = chosen.source if source is None else source
+    if start is None and _has_no_scatter(study, given, store):
+        start, given = given, None
+    study, _ = with_values(study, start, workers=workers, run=run, store=store, scatter=False)
     require_parameters(study, list(chosen.draw))
     spread = _filled(study, chosen.draw)
     for name, one in spread.items():
         shape(name, one)  # what is wrong with it is told before a fit is made
-    given = chosen.source if source is None else source
     _refuse(chosen, given is not None)
     known = None
     if given is not None:
+        assert isinstance(given, Fit | Bootstrap | Posterior | str)
         known = tuner_distribution(study, given, workers=workers, run=run, store=store)
     drawn_samples, plan = samples_of(chosen, spread, known)
     assessment = assess(
@@ -87,7 +105,9 @@ def montecarlo(
         curves=chosen.curves,
     )
     how = "sobol" if chosen.sensitivity == "sobol" else chosen.sampling
-    remark = "" if known is None else known.remark(drawn_samples)
+    bounds = "" if known is None else known.remark(drawn_samples)
+    remarks = [bounds, *_own_means(study, chosen.draw)]
+    remark = "; ".join(filter(None, remarks))
     assessment = replace(
         assessment.named("montecarlo", how, chosen.quantiles), seed=chosen.seed, remark=remark
     )
@@ -98,6 +118,33 @@ def montecarlo(
         )
         assessment = replace(assessment, sensitivity=indices)
     return assessment
+
+
+def _has_no_scatter(study: Study, source: Result | str | None, store: Path | None) -> bool:
+    """Whether a source has values only, as an optimum has."""
+    if isinstance(source, str):
+        if source in (*SCATTERING, LAST) or (study.path is None and store is None):
+            return False
+        found = found_run(study, source, store, with_values=False)
+        return found.run.summary.command == "optimise"
+    return source is not None and not isinstance(source, Fit | Bootstrap | Posterior)
+
+
+def _own_means(study: Study, draw: Mapping[str, Distribution]) -> Iterator[str]:
+    """Parameters whose distribution lies elsewhere than the value that was found for them."""
+    if study.origin is None:
+        return
+    for name, value in study.origin.values.items():
+        one = draw.get(name)
+        if one is None:
+            continue
+        other = ""
+        if one.mean is not None and not math.isclose(one.mean, value, rel_tol=SAME):
+            other = f"around its mean {one.mean:.6g}"
+        elif one.min is not None and one.max is not None and not one.min <= value <= one.max:
+            other = f"between {one.min:.6g} and {one.max:.6g}"
+        if other:
+            yield f"'{name}' is drawn {other}, not around {value:.6g} of {study.origin.about}"
 
 
 def _refuse(table: MontecarloTable, has_source: bool) -> None:

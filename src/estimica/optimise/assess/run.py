@@ -196,6 +196,7 @@ def nominal(study: Study) -> dict[str, float]:
     values = {}
     given = {q.name: q.value for q in study.model.quantities()}
     given |= {t.name: t.start for t in study.tuners if t.start is not None}
+    given |= study.origin.held if study.origin else {}
     for name, value in given.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             values[name] = float(value)

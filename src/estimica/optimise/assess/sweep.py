@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from estimica.base.errors import DesignError
@@ -22,6 +23,7 @@ from estimica.optimise.assess.samples import (
     require_few,
     values_of,
 )
+from estimica.optimise.assess.start_point import StartSource, with_values
 from estimica.study.study import Study
 from estimica.study.tables.input_design import Span
 from estimica.study.tables.optimisation import SweepTable, sweep_table
@@ -37,16 +39,20 @@ def sweep(
     samples: int | None = None,
     seed: int | None = None,
     curves: int | None = None,
+    start: StartSource | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
     progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
+    store: Path | None = None,
 ) -> Assessment:
     """Simulate a study at many values of its parameters and take its criteria.
 
     Settings that are given stand before those of the `[sweep]` table. Without `vary` the tuners go
-    from their lower to their upper bounds.
+    from their lower to their upper bounds. What is not varied is at the values of `start`: of a
+    design, of a fit, or of a run in the `store`.
     """
+    study, _ = with_values(study, start, workers=workers, run=run, store=store, scatter=False)
     table = study.tables.get("sweep", {})
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}
     given = without_none(vary=vary, design=design, samples=samples, seed=seed, curves=curves)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.base.errors import DesignError
+from estimica.base.errors import DesignError, StudyError
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit as search
 from estimica.estimate.search.run import Status
+from estimica.execute.carry import found_run
 from estimica.execute.runs.record import StoredRun
-from estimica.execute.runs.store import Store
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.infer.bootstrap.result import MANY, Bootstrap
 from estimica.infer.bootstrap.run import bootstrap
@@ -24,12 +24,15 @@ from estimica.infer.fit_checkpoint import checkpoint_of, fit_from_checkpoint
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.run import sample
 from estimica.optimise.assess.samples import Samples, drawn_jointly
+from estimica.study.carry.names import matched_names
+from estimica.study.carry.values import FoundValue, RunValues
 from estimica.study.study import Study
 from estimica.study.tables.inference import bootstrap_table, sample_table
 from estimica.study.tables.optimisation import MontecarloTable
 from estimica.study.tuner import Tuner
 
 FIT, BOOTSTRAP, SAMPLE = "fit", "bootstrap", "sample"
+SCATTERING = (FIT, BOOTSTRAP, SAMPLE)  # commands whose results say how their tuners scatter
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,25 +46,31 @@ class TunerDistribution:
     about: str = ""
     undetermined: Vector | None = None  # share of the sample that does not determine a tuner
     tuners: tuple[Tuner | None, ...] = ()  # as the study has them, with their scales and bounds
+    units: tuple[str, ...] = ()
 
     def known_in(self, study: Study) -> TunerDistribution:
-        """Only the tuners that a study's model knows."""
-        known = {t.name for t in study.tuners} | {q.name for q in study.model.quantities()}
-        chosen = [k for k, name in enumerate(self.names) if name in known]
-        if not chosen:
-            names = ", ".join(self.names) or "none"
-            raise DesignError(
-                "O060",
-                f"{self.about} has no tuner that this study's model knows; its tuners are {names}",
-            )
+        """Only what a study's model knows, under its names there and in its units."""
+        units = self.units or ("",) * len(self.names)
+        pairs = zip(self.names, map(float, self.values), units, strict=True)
+        tuners = {n: FoundValue(v, u) for n, v, u in pairs}
+        try:
+            match = matched_names(study, RunValues("", "", "", tuners, words=self.about))
+        except StudyError as error:
+            raise DesignError("O060", error.message) from None
+        chosen = [self.names.index(c.origin) for c in match.carried]
+        scale = np.array([c.convert.scale for c in match.carried], float)
+        offset = np.array([c.convert.offset for c in match.carried], float)
+        own = {t.name: t for t in study.tuners}
         return TunerDistribution(
-            tuple(self.names[k] for k in chosen),
-            self.values[chosen],
-            None if self.covariance is None else self.covariance[np.ix_(chosen, chosen)],
-            None if self.sample is None else self.sample[:, chosen],
+            tuple(c.name for c in match.carried),
+            self.values[chosen] * scale + offset,
+            None
+            if self.covariance is None
+            else self.covariance[np.ix_(chosen, chosen)] * np.outer(scale, scale),
+            None if self.sample is None else self.sample[:, chosen] * scale + offset,
             self.about,
             None if self.undetermined is None else self.undetermined[chosen],
-            tuple(next((t for t in study.tuners if t.name == self.names[k]), None) for k in chosen),
+            tuple(own.get(c.name) for c in match.carried),
         )
 
     def drawn(self, table: MontecarloTable) -> Samples:
@@ -113,7 +122,7 @@ def tuner_distribution(
 ) -> TunerDistribution:
     """A fit, bootstrap or posterior; by name it is made first, or found in the store of runs."""
     if isinstance(given, str):
-        if given in (FIT, BOOTSTRAP, SAMPLE):
+        if given in SCATTERING:
             given = _made(study, given, workers, run or NoRunWriter())
         else:
             return _stored(study, given, store).known_in(study)
@@ -125,7 +134,13 @@ def tuner_distribution(
         _require_replicates(about, len(given.values))
         sample, lost = given.values[:, chosen], given.undetermined[:, chosen]
         distribution = TunerDistribution(
-            names, given.fit.values[chosen], None, sample, about, lost.mean(axis=0)
+            names,
+            given.fit.values[chosen],
+            None,
+            sample,
+            about,
+            lost.mean(axis=0),
+            units=_units(given.fit, chosen),
         )
         _require_trusted(about, given.failed, given.failed + given.replicates)
         return _determined(distribution.known_in(study))
@@ -138,10 +153,9 @@ def tuner_distribution(
         )
     covariance = given.accuracy.covariance[np.ix_(chosen, chosen)]
     about = f"the fit of '{given.study.name}'"
-    distribution = TunerDistribution(names, given.values[chosen], covariance, None, about).known_in(
-        study
-    )
-    return _determined(distribution)
+    units = _units(given, chosen)
+    known = TunerDistribution(names, given.values[chosen], covariance, None, about, units=units)
+    return _determined(known.known_in(study))
 
 
 def _of_posterior(given: Posterior) -> TunerDistribution:
@@ -150,7 +164,8 @@ def _of_posterior(given: Posterior) -> TunerDistribution:
     _require_agreement(about, *given.outcome())
     names, chosen = _tuners(given.fit)
     draws = given.values.reshape(-1, given.fit.n_free)[:, chosen]
-    return TunerDistribution(names, given.fit.values[chosen], None, draws, about)
+    values, units = given.fit.values[chosen], _units(given.fit, chosen)
+    return TunerDistribution(names, values, None, draws, about, units=units)
 
 
 def _require_agreement(about: str, status: str, message: str) -> None:
@@ -161,6 +176,10 @@ def _require_agreement(about: str, status: str, message: str) -> None:
 def _tuners(fit: Fit) -> tuple[tuple[str, ...], list[int]]:
     chosen = [k for k, u in enumerate(fit.unknowns.items) if u.kind == "tuner"]
     return tuple(fit.unknowns.items[k].name for k in chosen), chosen
+
+
+def _units(fit: Fit, chosen: list[int]) -> tuple[str, ...]:
+    return tuple(fit.unknowns.items[k].unit for k in chosen)
 
 
 def _determined(source: TunerDistribution) -> TunerDistribution:
@@ -270,9 +289,9 @@ def _stored(study: Study, name: str, store: Path | None) -> TunerDistribution:
             f"source '{name}': a study that was not read from a file has no store of runs; give "
             "a fit, a bootstrap or a posterior",
         )
-    run = Store.of(study.path or Path(), store).run(name)
+    run = found_run(study, name, store, SCATTERING, with_values=False).run
     command = run.summary.command
-    if command not in (FIT, BOOTSTRAP, SAMPLE):
+    if command not in SCATTERING:
         raise DesignError(
             "O065",
             f"source: run '{run.id}' is of '{command}', not of 'fit', 'bootstrap' or 'sample'",
@@ -280,13 +299,13 @@ def _stored(study: Study, name: str, store: Path | None) -> TunerDistribution:
     parameters: Mapping[str, Any] = run.result.get("parameters", {})
     names = tuple(parameters)
     values = np.array([parameters[n]["value"] for n in names], float)
+    units = tuple(str(parameters[n].get("unit") or "") for n in names)
     about = f"run '{run.id}'"
     if command == SAMPLE:
         outcome: Mapping[str, Any] = run.result.get("outcome", {})
         _require_agreement(about, str(outcome.get("status")), str(outcome.get("message")))
-        return TunerDistribution(names, values, None, _draws(run, len(names)), about).known_in(
-            study
-        )
+        draws = _draws(run, len(names))
+        return TunerDistribution(names, values, None, draws, about, units=units).known_in(study)
     if command == BOOTSTRAP:
         replicates = _replicates(run, len(names))
         _require_replicates(about, len(replicates))
@@ -294,13 +313,16 @@ def _stored(study: Study, name: str, store: Path | None) -> TunerDistribution:
         _require_trusted(about, failed, failed + len(replicates))
         lost = _undetermined(run, parameters)
         return _determined(
-            TunerDistribution(names, values, None, replicates, about, lost).known_in(study)
+            TunerDistribution(names, values, None, replicates, about, lost, units=units).known_in(
+                study
+            )
         )
     matrix = run.result.get("covariance")
     if not names or matrix is None:
         raise DesignError("O066", f"{about} has no covariance to draw from; fit once more")
     covariance = np.array(matrix, float).reshape(len(names), len(names))
-    return _determined(TunerDistribution(names, values, covariance, None, about).known_in(study))
+    known = TunerDistribution(names, values, covariance, None, about, units=units)
+    return _determined(known.known_in(study))
 
 
 def _undetermined(run: StoredRun, parameters: Mapping[str, Any]) -> Vector:

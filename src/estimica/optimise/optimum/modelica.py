@@ -42,7 +42,8 @@ def write_tuned_model(
     parameters, _ = links.at(np.array([values[t.name] for t in tuners], float))
     known = {q.name for q in model.quantities()}
     own = dict(zip(links.parameters, map(float, parameters), strict=True))
-    tuned = {n: v for n, v in {**own, **held}.items() if n in known}
+    carried = study.origin.held if study.origin else {}
+    tuned = {n: v for n, v in {**carried, **own, **held}.items() if n in known}
     comments = [
         f"Tuned by estimica {version('estimica')} on {date.today()}: study '{study.name}', {note}.",
         f"Load it together with {model.name}. Values that cases set are left out.",

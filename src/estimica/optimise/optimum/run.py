@@ -14,6 +14,7 @@ from estimica.base.public.calls import told, without_none
 from estimica.base.result import Outcome, Progress
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.executor import Executor, executor_for
+from estimica.optimise.assess.start_point import StartSource, with_values
 from estimica.optimise.assess.tuner_distribution import TunerDistribution
 from estimica.optimise.batch import AnyDesign, BatchEvaluator, builder
 from estimica.optimise.criteria.indicators import IndicatorCurves, Indicators
@@ -22,7 +23,6 @@ from estimica.optimise.methods.verification import not_met
 from estimica.optimise.optimum.contradiction import contradiction
 from estimica.optimise.optimum.one_start import LIMIT, Iterate, StartEnd, StartSearch
 from estimica.optimise.optimum.result import Optimised, search_outcome
-from estimica.optimise.optimum.start_point import StartSource, with_values
 from estimica.optimise.optimum.starts import SearchedStarts, Starts, asked_starts
 from estimica.optimise.problem import FEASIBLE, Many, OptimisationProblem, rank
 from estimica.optimise.robust import prepare_any_design
@@ -122,7 +122,10 @@ def optimise(
         pareto=pareto,
     )
     table = settings_of(study, given)
-    study, source = with_values(study, start, workers=workers, run=run, store=store)
+    scatter = table.robust is not None
+    study, source = with_values(
+        study, start, workers=workers, run=run, store=store, scatter=scatter
+    )
     design = prepare_any_design(study, table, source)
     writer = run or NoRunWriter()
     with executor_for(executor, workers) as hands:

@@ -22,6 +22,7 @@ from estimica.base.result import Outcome
 from estimica.base.suggest import did_you_mean
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.executor import Executor
+from estimica.optimise.assess.start_point import StartSource, with_values
 from estimica.optimise.batch import AnyDesign
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.methods.box import box_around
@@ -30,7 +31,6 @@ from estimica.optimise.methods.pymoo import library, several_objectives
 from estimica.optimise.methods.stop import Stop
 from estimica.optimise.optimum.result import search_outcome
 from estimica.optimise.optimum.run import settings_of, side_by_side, started
-from estimica.optimise.optimum.start_point import StartSource, with_values
 from estimica.optimise.pareto.epsilon_constraints import EpsilonSearch
 from estimica.optimise.pareto.result import Front, FrontDesign, not_dominated, well_spread
 from estimica.optimise.pareto.role_view import RoleView, largest_by_criterion, reaches
@@ -116,7 +116,10 @@ def pareto(
     table = settings_of(study, {**settings, "pareto": given})
     assert table.pareto is not None
     names = front_criteria(study, table.pareto.criteria)
-    study, source = with_values(study, start, workers=workers, run=run, store=store)
+    scatter = table.robust is not None
+    study, source = with_values(
+        study, start, workers=workers, run=run, store=store, scatter=scatter
+    )
     design = prepare_any_design(study, table, source)
     started(study, design)
     with side_by_side(study, design, table, source, executor, workers, run) as many:

@@ -16,6 +16,7 @@ from estimica.base.code.consent import admit_study, has_code_guard
 from estimica.base.errors import DataError, EstimicaError, StructureError, StudyError
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
+from estimica.base.presenters import STORED_VALUES, presenter
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
 from estimica.data.joining import is_continued, joined
@@ -130,7 +131,19 @@ def examine_file(
         code=code,
         outputs=content.outputs,
     )
+    if content.from_fit:
+        study, wrong = _with_stored_values(study)
+        problems += wrong
     return ExaminedStudy(study, cases, problems)
+
+
+def _with_stored_values(study: Study) -> tuple[Study, list[Problem]]:
+    """The study with the values of the run that `[from_fit]` names, and what is wrong with it."""
+    try:
+        carried = presenter(STORED_VALUES)(study)
+    except EstimicaError as error:
+        return study, [Problem(error.code, "[from_fit]", error.message, place=("from_fit",))]
+    return (study if carried is None else carried.study), []
 
 
 def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) -> ExaminedStudy:

@@ -216,6 +216,14 @@ class StudyFile:
             "for all cases: name = expression.",
         ),
     ] = Field(default_factory=dict)
+    from_fit: Annotated[
+        dict[ParameterName, str],
+        Field(
+            max_length=TUNERS + 2,
+            description="Values of a run of this or another study: its name here = its name there. "
+            "`study` names the other study, `run` its run, by default the last one that fits.",
+        ),
+    ] = Field(default_factory=dict)
     reading: Annotated[
         Reading,
         Field(description="How all data files are read where that cannot be found out."),

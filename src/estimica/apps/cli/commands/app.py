@@ -38,6 +38,7 @@ from estimica.apps.cli.commands.study.inspect import inspect
 from estimica.apps.cli.commands.study.new import new
 from estimica.apps.cli.commands.study.schema import schema
 from estimica.apps.cli.commands.study.trust import trust
+from estimica.apps.cli.commands.study.use import use
 from estimica.apps.cli.consent import with_consent
 from estimica.apps.cli.console import print_json
 from estimica.base.suggest import did_you_mean
@@ -117,6 +118,7 @@ app.command()(signal)
 app.command()(simulate)
 app.command()(with_consent(sweep))
 app.command()(trust)
+app.command()(with_consent(use))
 
 
 def _print_version(wanted: bool) -> None:

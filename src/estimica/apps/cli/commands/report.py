@@ -149,6 +149,10 @@ def _of_study(path: Path, store: Store) -> list[_Chapter]:
 
 
 def _of_run(which: str, store: Store) -> _Chapter:
+    from estimica.execute.runs.names import LAST
+
+    if which == LAST:  # one that only began has nothing to report
+        which = next((r.id for r in store.runs() if _page(r.id, store) is not None), which)
     run = store.run(which).summary
     page = _page(run.id, store)
     if page is None:

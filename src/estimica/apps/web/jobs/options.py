@@ -32,6 +32,7 @@ FLAG, REAL, WHOLE = Kind.FLAG, Kind.NUMBER, Kind.WHOLE
 WORD, TEXT = Kind.WORD, Kind.TEXT
 _SHARED = {"workers": WHOLE, "seed": WHOLE}
 _AGAIN = {"resume": WORD}
+_BEGIN = {"fit": WORD}  # the run whose values a command begins with
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Allowed:
 COMMANDS: Mapping[str, Allowed] = {
     "fit": Allowed(
         _SHARED
+        | _BEGIN
         | {
             "criterion": WORD,
             "method": WORD,
@@ -53,21 +55,27 @@ COMMANDS: Mapping[str, Allowed] = {
             "max-iterations": WHOLE,
         }
     ),
-    "release": Allowed(_SHARED | _AGAIN | {"risk": REAL, "starts": WHOLE, "max-steps": WHOLE}),
-    "bootstrap": Allowed(
-        _SHARED | _AGAIN | {"replicates": WHOLE, "kind": WORD, "block-length": WHOLE}
+    "release": Allowed(
+        _SHARED | _AGAIN | _BEGIN | {"risk": REAL, "starts": WHOLE, "max-steps": WHOLE}
     ),
-    "profile": Allowed({"workers": WHOLE, "level": REAL, "points": WHOLE} | _AGAIN, (0, MOST)),
+    "bootstrap": Allowed(
+        _SHARED | _AGAIN | _BEGIN | {"replicates": WHOLE, "kind": WORD, "block-length": WHOLE}
+    ),
+    "profile": Allowed(
+        {"workers": WHOLE, "level": REAL, "points": WHOLE} | _AGAIN | _BEGIN, (0, MOST)
+    ),
     "sample": Allowed(
         _SHARED
         | _AGAIN
+        | _BEGIN
         | {"draws": WHOLE, "chains": WHOLE, "warmup": WHOLE, "method": WORD, "acceptance": REAL}
     ),
-    "crossvalidate": Allowed({"workers": WHOLE, "by": WORD, "folds": WHOLE} | _AGAIN),
-    "identifiability": Allowed(_SHARED | {"structural": FLAG, "no-structural": FLAG}),
-    "residuals": Allowed({"workers": WHOLE, "level": REAL, "covariance": WORD}),
+    "crossvalidate": Allowed({"workers": WHOLE, "by": WORD, "folds": WHOLE} | _AGAIN | _BEGIN),
+    "identifiability": Allowed(_SHARED | _BEGIN | {"structural": FLAG, "no-structural": FLAG}),
+    "residuals": Allowed(_BEGIN | {"workers": WHOLE, "level": REAL, "covariance": WORD}),
     "map": Allowed(
-        {
+        _BEGIN
+        | {
             "workers": WHOLE,
             "points": WHOLE,
             "range": TEXT,
@@ -80,6 +88,7 @@ COMMANDS: Mapping[str, Allowed] = {
     "optimise": Allowed(
         _SHARED
         | _AGAIN
+        | _BEGIN
         | {
             "method": WORD,
             "aggregate": WORD,
@@ -91,22 +100,25 @@ COMMANDS: Mapping[str, Allowed] = {
             "max-iterations": WHOLE,
             "starts": WHOLE,
             "population": WHOLE,
-            "fit": WORD,
         }
     ),
     "sweep": Allowed(
-        _SHARED | _AGAIN | {"vary": TEXT, "design": WORD, "samples": WHOLE, "curves": WHOLE}
+        _SHARED
+        | _AGAIN
+        | _BEGIN
+        | {"vary": TEXT, "design": WORD, "samples": WHOLE, "curves": WHOLE}
     ),
     "montecarlo": Allowed(
         _SHARED
         | _AGAIN
+        | _BEGIN
         | {"samples": WHOLE, "sampling": WORD, "source": WORD, "sensitivity": WORD, "curves": WHOLE}
     ),
     "design-input": Allowed(
-        {"workers": WHOLE, "kind": WORD, "criterion": WORD, "refine": FLAG, "fit": WORD} | _AGAIN
+        {"workers": WHOLE, "kind": WORD, "criterion": WORD, "refine": FLAG} | _AGAIN | _BEGIN
     ),
     "backcalculate": Allowed(
-        {"against": TEXT, "leave-out": TEXT, "law": TEXT, "errors": WORD}, (0, MOST)
+        _BEGIN | {"against": TEXT, "leave-out": TEXT, "law": TEXT, "errors": WORD}, (0, MOST)
     ),
 }
 

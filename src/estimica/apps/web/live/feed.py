@@ -63,7 +63,10 @@ class Feed:
             study = None
             if summary.status is Status.RUNNING and summary.command in PICTURES:
                 study = await asyncio.to_thread(self._study, store, folder, summary.id)
-            self._live.setdefault(key, LiveRun(LiveReader(store, summary.id), study, self._benches))
+            begun = await asyncio.to_thread(_begun_with, store, summary.id) if study else ""
+            self._live.setdefault(
+                key, LiveRun(LiveReader(store, summary.id), study, self._benches, begun)
+            )
         return self._events(key)
 
     async def stop(self) -> None:
@@ -91,8 +94,6 @@ class Feed:
     def _study(self, store: Store, folder: str, run: str) -> Path | None:
         """The study file of a run, where it still says what it said when the run began."""
         stored = store.run(run)
-        if stored.summary.command == "optimise" and stored.settings.get("fit"):
-            return None  # it holds further parameters at values of another run
         name = f"{stored.summary.name}.toml"
         try:
             path = self._folder.at(f"{folder}/{name}" if folder else name)
@@ -134,6 +135,7 @@ HEARTBEAT = 10.0  # s; chosen: proxies close connections that are silent for a m
 WAKE = 1.0  # s after which a stream looks whether the server still wants it
 LARGEST = 60_000  # bytes of a picture; chosen: sent every second to every viewer
 OVERTAKEN = "G063"
+MADE = ("fit", "bootstrap", "sample")  # in place of a run: made first, and stored nowhere
 #: which task draws a run of a command as it goes
 PICTURES = {"fit": "by_hand", "optimise": "indicators"}
 
@@ -152,9 +154,14 @@ class LiveRun:
     """Looks into the store as long as somebody watches, and draws curves with the bench."""
 
     def __init__(
-        self, reader: LiveReader, study: Path | None, benches: ModelWorkers | None
+        self,
+        reader: LiveReader,
+        study: Path | None,
+        benches: ModelWorkers | None,
+        begun_with: str = "",
     ) -> None:
         self._reader = reader
+        self._begun_with = begun_with  # the run whose values it began with
         self._study = study
         self._benches = benches
         self._known: dict[str, Any] = {}
@@ -262,6 +269,8 @@ class LiveRun:
         try:
             bench = self._benches.of(self._study)
             asked: dict[str, Any] = {"values": values}
+            if self._begun_with:
+                asked["begun_with"] = self._begun_with
             if task == "indicators":
                 asked["first"] = self._reader.first_values()
             answer = await bench.ask(task, key=f"live {self._reader.run}", **asked)
@@ -276,6 +285,12 @@ class LiveRun:
         picture = answer["figure"]
         if picture is not None and len(json.dumps(picture)) <= LARGEST:
             self._figure = {"figure": picture, "fit_percent": answer.get("fit_percent", {})}
+
+
+def _begun_with(store: Store, run: str) -> str:
+    """The run whose values a run began with; empty where it began with those of its study."""
+    named = store.run(run).settings.get("fit")
+    return named if isinstance(named, str) and named not in MADE else ""
 
 
 _NOTHING = object()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
 from nicegui import ui
 
 from estimica.apps.web.files.recent_runs import lasting, store_in, when
+from estimica.apps.web.parts.carry import CarryOn, origin_line
 from estimica.apps.web.parts.figure import Figure, Live
 from estimica.apps.web.parts.frame import frame, with_error_page
 from estimica.apps.web.parts.markup import downloads, fragment
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.run_name import RunName
 from estimica.apps.web.parts.runs import DESIGNING, FITTING
-from estimica.apps.web.parts.runs import run as run_command
 from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
@@ -38,6 +40,8 @@ NEXT = {
         "crossvalidate",
     ),
     "optimise": ("sweep", "montecarlo"),
+    "sweep": ("optimise", "montecarlo"),
+    "montecarlo": ("optimise", "sweep"),
 }
 
 
@@ -120,19 +124,25 @@ def _result(
         for word, icon, file in _downloads(summary.command, desk) if kept else ():
             button = ui.button(word, icon=icon).props("flat no-caps color=primary dense")
             downloads(button, f"{base}/{file}").tooltip(f"Download {file}")
-    if desk and summary.command in NEXT:
-        with ui.row().classes("gap-2 items-center"):
-            ui.label("Go on with").classes("est-soft")
-            for command in NEXT[summary.command]:
-                ui.button(
-                    WORDS[command], on_click=lambda c=command: run_command(workbench, desk, c)
-                ).props("outline no-caps color=primary padding='2px 12px'")
+    found = _found(store, summary.id)
+    origin_line(folder, found)
+    if desk:
+        following = NEXT.get(summary.command, ())
+        CarryOn(workbench, desk, summary.id, found).show(WORDS, following)
     if kept is None:
         with ui.column().classes("est-card est-empty"):
             ui.label("No page was kept of this run.").classes("est-h2")
             ui.label("Runs that end in an error, or were made by an older version, have none.")
         return
     page_view(page_from_json(kept), f"{base}/figures")
+
+
+def _found(store: Store, run: str) -> Mapping[str, Any]:
+    """The result as it is stored; nothing where it is damaged, as its page may still be whole."""
+    try:
+        return store.run(run).result
+    except EstimicaError:
+        return {}
 
 
 def _downloads(command: str, desk: StudySession | None) -> list[tuple[str, str, str]]:

@@ -17,6 +17,7 @@ from estimica.base.files.read import read_text
 from estimica.base.files.toml import load_toml
 from estimica.base.thinning import thin_element
 from estimica.base.view import Curve, Curves, Panel, figure, name_with_unit
+from estimica.study.carry.write import without_starts
 
 if TYPE_CHECKING:
     from estimica.base.quantities import Quantity
@@ -146,21 +147,23 @@ def propose_formula(study: Path, formula: str, data: list[str]) -> Answer:
     return {"text": draft_formulas(formulas, tables)}
 
 
-def by_hand(study: Path, values: dict[str, float] | None = None) -> Answer:
+def by_hand(study: Path, values: dict[str, float] | None = None, begun_with: str = "") -> Answer:
     """Measured and simulated curves at any values of the tuners, errors and cost."""
-    hand = _hand(study, _state(study))
+    hand = _hand(study, _state(study), begun_with)
     look = hand.at(values or {})
     shown = None if look.failure else _figure(look.curves)
     return look.to_dict() | {"figure": shown, "unknowns": [_unknown(u) for u in hand.unknowns]}
 
 
-def indicators(study: Path, values: dict[str, float], first: dict[str, float]) -> Answer:
+def indicators(
+    study: Path, values: dict[str, float], first: dict[str, float], begun_with: str = ""
+) -> Answer:
     """The indicators of a design beside those of the one that a search began with."""
     import numpy as np
 
     from estimica.optimise.criteria.indicators import comparison_figures
 
-    drawn, names = _indicators(study, _state(study))
+    drawn, names = _indicators(study, _state(study), begun_with)
     designs = [
         (word, drawn.at(np.array([at[n] for n in names])))
         for word, at in (("start", first), ("best so far", values))
@@ -186,7 +189,7 @@ def export(study: Path, run: str, what: str, out: str) -> Answer:
     if stored.summary.command != "fit" or "parameters" not in stored.result:
         raise WebError("G065", f"run '{run}' has no fit to be written")
     _require_same(study, stored, "fit it again to write its curves")
-    fit = _hand(study, _state(study)).fit(_estimates(stored.result))
+    fit = _hand(study, _state(study), _begun_with(stored)).fit(_estimates(stored.result))
     folder = Path(out)
     if what == "curves":
         wrote = fit.write_csv(folder / f"{study.stem}.csv")
@@ -195,8 +198,39 @@ def export(study: Path, run: str, what: str, out: str) -> Answer:
     return {"files": [path.name for path in wrote]}
 
 
+def use_values(study: Path, run: str) -> Answer:
+    """The text of the study with the values of a run, what that changes, and what to know."""
+    from estimica.base.problems import raise_all
+    from estimica.execute.carry import found_run
+    from estimica.study.carry.use import values_written
+    from estimica.study.file.save import read_text as text_and_mark
+
+    examined = _examined(study, _state(study), NO_RUN)
+    raise_all(examined.problems)
+    found = found_run(examined.study, run)
+    written = values_written(examined.study, text_and_mark(study)[0], found.values)
+    return {
+        "text": written.text,
+        "about": found.values.about,
+        "changes": [c.text for c in written.changes],
+        "remarks": list(written.remarks),
+    }
+
+
+def _begun_with(stored: StoredRun) -> str:
+    """The run whose values a run began with."""
+    named = stored.settings.get("fit")
+    if named in ("fit", "bootstrap", "sample"):  # made by the run itself, and stored nowhere
+        raise WebError(
+            "G068",
+            f"run '{stored.id}' made a {named} first and began with its values, which are not "
+            "stored; store that fit as a run of its own, and begin with that",
+        )
+    return named if isinstance(named, str) else ""
+
+
 def _require_same(study: Path, stored: StoredRun, advice: str) -> None:
-    if stored.study != read_text(study, "utf-8-sig"):
+    if without_starts(stored.study) != without_starts(read_text(study, "utf-8-sig")):
         raise WebError("G066", f"the study has changed since run '{stored.id}'; {advice}")
 
 
@@ -206,14 +240,7 @@ def _tuned(study: Path, stored: StoredRun, folder: Path) -> Answer:
     from estimica.optimise.optimum.modelica import write_tuned_model
 
     _require_same(study, stored, "optimise it again to write its design")
-    if stored.settings.get("fit"):
-        raise WebError(
-            "G068",
-            f"run '{stored.id}' began with the values of run '{stored.settings['fit']}', which it "
-            f"held: write it with `estimica optimise {study.name} --fit "
-            f"{stored.settings['fit']} --modelica FILE.mo`",
-        )
-    examined = _examined(study, _state(study))
+    examined = _examined(study, _state(study), _begun_with(stored))
     raise_all(examined.problems)
     values = {n: float(t["value"]) for n, t in stored.result["tuners"].items()}
     ended = stored.result.get("outcome", {}).get("status", stored.status)
@@ -237,6 +264,7 @@ TASKS: Mapping[str, Callable[..., Answer]] = {
     "by_hand": by_hand,
     "indicators": indicators,
     "export": export,
+    "use_values": use_values,
 }
 
 
@@ -263,6 +291,8 @@ def _state(study: Path) -> tuple[object, ...]:
     listed = CaseFiles(study.parent).in_tables({"case": [{"data": n} for n in names]})["case"]
     several = [c["data"] if isinstance(c["data"], list) else [c["data"]] for c in listed]
     meant = [n for own in several for n in own if isinstance(n, str)]
+    if tables.get("from_fit"):  # the last run may be another one by now
+        meant.append(".estimica/runs.sqlite")
     return text, code, *((n, _changed(study.parent / n)) for n in meant)
 
 
@@ -276,11 +306,25 @@ def _changed(path: Path) -> object:
     return facts.st_mtime_ns, facts.st_size
 
 
+NO_RUN = "none"  # in place of a run: also not the one that the study names
+
+
 @lru_cache(maxsize=1)
-def _examined(study: Path, state: tuple[object, ...]) -> Any:
+def _examined(study: Path, state: tuple[object, ...], begun_with: str = "") -> Any:
+    """The study as it is, or at the values of another run."""
+    from dataclasses import replace
+
+    from estimica.execute.carry import study_at_run
+    from estimica.study.carry.names import RUN, TABLE
     from estimica.study.file.read import examine_file
 
-    return examine_file(study)
+    if not begun_with:
+        return examine_file(study)
+    examined = examine_file(study, {TABLE: {RUN: ""}})
+    if examined.study is None or begun_with == NO_RUN:
+        return examined
+    carried, _ = study_at_run(examined.study, begun_with)
+    return replace(examined, study=carried.study)
 
 
 def _model(study: Path) -> Model:
@@ -304,23 +348,25 @@ def _as_error(problem: Any) -> EstimicaError:
 
 
 @lru_cache(maxsize=1)
-def _hand(study: Path, state: tuple[object, ...]) -> ByHand:
+def _hand(study: Path, state: tuple[object, ...], begun_with: str = "") -> ByHand:
     from estimica.base.problems import raise_all
     from estimica.estimate.by_hand import ByHand
 
-    examined = _examined(study, state)
+    examined = _examined(study, state, begun_with)
     raise_all(examined.problems)
     asked: Study = examined.study
     return ByHand(asked, points=_points(len([o for c in asked.active_cases for o in c.outputs])))
 
 
 @lru_cache(maxsize=1)
-def _indicators(study: Path, state: tuple[object, ...]) -> tuple[Indicators, list[str]]:
+def _indicators(
+    study: Path, state: tuple[object, ...], begun_with: str = ""
+) -> tuple[Indicators, list[str]]:
     """The indicators of a study, and the tuners that they are drawn at."""
     from estimica.base.problems import raise_all
     from estimica.optimise.criteria.indicators import Indicators
 
-    examined = _examined(study, state)
+    examined = _examined(study, state, begun_with)
     raise_all(examined.problems)
     return Indicators(examined.study), [t.name for t in examined.study.active_tuners]
 

@@ -11,11 +11,13 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
     StudyPath,
+    UseRun,
 )
 from estimica.apps.cli.session import Session, given_options
 from estimica.base.view import text
@@ -45,6 +47,8 @@ def backcalculate(
     csv: Annotated[
         Path | None, typer.Option(help="Write the points to this CSV or Parquet file.")
     ] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     store: StorePath = None,
     no_store: NoStore = False,
@@ -53,12 +57,18 @@ def backcalculate(
 ) -> None:
     """Leave a relation out, let data drive the rest, and see what it hides and which law it is."""
     session = Session(
-        "backcalculate", study, store, no_store=no_store, quiet=quiet, as_json=as_json
+        "backcalculate",
+        study,
+        store,
+        no_store=no_store,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.infer.backcalculation.present import require_axes, tables
         from estimica.infer.backcalculation.run import backcalculate as calculate
-        from estimica.study.file.read import read_study
         from estimica.study.tables.inference import backcalculate_table
 
         require_outputs(csv, page=report)
@@ -72,7 +82,7 @@ def backcalculate(
             errors=errors,
         )
         backcalculate_table(given)  # complains before a file is read
-        relations = read_study(study, asked={"backcalculate": given})
+        relations = session.at_values(session.read(asked={"backcalculate": given}))
         with session.run(relations, given) as run, run.progress("computing …"):
             result = run.finish(calculate(relations, **given))
     session.deliver(

@@ -11,6 +11,7 @@ from estimica.apps.cli.console import say
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
@@ -18,6 +19,7 @@ from estimica.apps.cli.options import (
     Resume,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import Session, given_options
@@ -34,6 +36,8 @@ def bootstrap(
         int | None, typer.Option(help="Samples in a block of kind block.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the noise.")] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
     executor: ExecutorName = "local",
@@ -45,7 +49,15 @@ def bootstrap(
 ) -> None:
     """Repeat the fit of a study on simulated data and see how the estimates scatter."""
     session = Session(
-        "bootstrap", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+        "bootstrap",
+        study,
+        store,
+        no_store=no_store,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.infer.bootstrap.run import bootstrap as repeat

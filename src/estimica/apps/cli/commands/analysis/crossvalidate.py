@@ -10,6 +10,7 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
@@ -17,6 +18,7 @@ from estimica.apps.cli.options import (
     Resume,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import Session, given_options
@@ -30,6 +32,8 @@ def crossvalidate(
     folds: Annotated[
         int | None, typer.Option(help="How many fits; one for each case, or five, unless told.")
     ] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
     executor: ExecutorName = "local",
@@ -48,6 +52,8 @@ def crossvalidate(
         resume=resume,
         quiet=quiet,
         as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.infer.crossvalidation.run import crossvalidate as validate

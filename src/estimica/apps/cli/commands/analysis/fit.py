@@ -14,6 +14,7 @@ from estimica.apps.cli.console import WRONG_INPUT, print_json
 from estimica.apps.cli.delivery import Writer, require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     NoStore,
     Quiet,
     ReportPath,
@@ -22,6 +23,7 @@ from estimica.apps.cli.options import (
     Starts,
     StorePath,
     StudyPath,
+    UseRun,
 )
 from estimica.apps.cli.session import ESTIMATE, ActiveRun, Session, given_options, say_problems
 from estimica.base.errors import DesignError, EstimicaError, ReportError
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 def fit(
     study: StudyPath,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     against: Annotated[
         str | None, typer.Option(help="On the page, draw against this input, output or column.")
@@ -72,7 +76,15 @@ def fit(
 ) -> None:
     """Find the tuners of a study from its data and say how far to trust them."""
     session = Session(
-        "fit", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+        "fit",
+        study,
+        store,
+        no_store=no_store,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         require_outputs(csv, modelica, ssv, page=report)
@@ -87,7 +99,7 @@ def fit(
             seed=seed,
             max_iterations=max_iterations,
         )
-        own, changed = _checked(study, given, as_json)
+        own, changed = _checked(session, given)
         settings = {n: getattr(changed.estimation, n) for n in SETTINGS}
         with session.run(own, settings, given) as run:
             result = _estimated(_with(own, run.settings), run, workers)
@@ -106,18 +118,18 @@ def fit(
 SETTINGS = ("criterion", "method", "transcription", "starts", "seed", "max_iterations")
 
 
-def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> tuple[Study, Study]:
+def _checked(session: Session, settings: Mapping[str, object]) -> tuple[Study, Study]:
     """The study as its file has it, and with the settings of the command line.
 
     Ends where anything is wrong with it.
     """
     from estimica.study.check.run import check, check_file
-    from estimica.study.file.read import read_study
 
+    as_json = session.as_json
     try:
-        study = read_study(path)
+        study = session.read()
     except EstimicaError:
-        problems = check_file(path)
+        problems = check_file(session.path)
         if all(p.warning for p in problems):
             raise
         _end_with(problems, as_json)
@@ -132,7 +144,8 @@ def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> tuple
     if any(not p.warning for p in problems):
         _end_with(problems, as_json)
     say_problems(problems)
-    return own, study
+    own = session.at_values(own)
+    return own, _with(own, settings)
 
 
 def _with(study: Study, settings: Mapping[str, Any]) -> Study:

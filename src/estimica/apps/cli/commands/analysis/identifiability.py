@@ -11,11 +11,13 @@ from estimica.apps.cli import arguments
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import Session
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 def identifiability(
     study: StudyPath,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     seed: Annotated[
         int, typer.Option(min=0, max=SEED, help="Of the random points of the model's structure.")
@@ -54,7 +58,14 @@ def identifiability(
 ) -> None:
     """Fit, and say which unknowns the data determine, which no data would, and what would help."""
     session = Session(
-        "identifiability", study, store, no_store=no_store, quiet=quiet, as_json=as_json
+        "identifiability",
+        study,
+        store,
+        no_store=no_store,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.infer.identifiability.run import identifiability as judge

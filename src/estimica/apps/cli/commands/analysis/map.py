@@ -10,12 +10,14 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import Session
@@ -57,6 +59,8 @@ def map_(
     differences: Annotated[
         bool, typer.Option("--differences", help="The true Hessian instead of Gauss-Newton's.")
     ] = False,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
     executor: ExecutorName = "local",
@@ -66,7 +70,16 @@ def map_(
     as_json: AsJson = False,
 ) -> None:
     """Compute the cost over one or two tuners; valleys show what the data do not tell apart."""
-    session = Session("map", study, store, no_store=no_store, quiet=quiet, as_json=as_json)
+    session = Session(
+        "map",
+        study,
+        store,
+        no_store=no_store,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
+    )
     with session.reported():
         from estimica.infer.cost_curve.run import cost_curve
         from estimica.infer.criterion_map.run import criterion_map
@@ -92,14 +105,13 @@ def map_(
                 "progress": tell,
             }
             result: CriterionMap | CostCurve
+            around = checked if at_start else run.known_fit(checked) or checked
             if second is None:
                 ends = _only(ranges, first)
-                result = cost_curve(checked, first, points=points or 101, range=ends, **shared)
+                result = cost_curve(around, first, points=points or 101, range=ends, **shared)
             else:
                 count = points or 31
-                result = criterion_map(
-                    checked, first, second, points=count, ranges=ranges, **shared
-                )
+                result = criterion_map(around, first, second, points=count, ranges=ranges, **shared)
             result = run.finish(result)
     session.deliver(result, lambda: [_text(result)], (report, result.report))
 

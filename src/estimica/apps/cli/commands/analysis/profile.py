@@ -10,6 +10,7 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
@@ -17,6 +18,7 @@ from estimica.apps.cli.options import (
     Resume,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import Session, given_options
@@ -38,6 +40,8 @@ def profile(
     points: Annotated[
         int | None, typer.Option(help="Refits between the estimate and either end, about.")
     ] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
     executor: ExecutorName = "local",
@@ -49,7 +53,15 @@ def profile(
 ) -> None:
     """Hold each unknown at values around its estimate, fit the others, and see the cost rise."""
     session = Session(
-        "profile", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+        "profile",
+        study,
+        store,
+        no_store=no_store,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.infer.profile.run import profile as walk

@@ -12,6 +12,7 @@ from estimica.apps.cli.console import say
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
@@ -20,6 +21,7 @@ from estimica.apps.cli.options import (
     SeedOfStarts,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.progress import ReleaseProgressLine
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 def release(
     study: StudyPath,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     risk: Annotated[float | None, typer.Option(help="Largest risk; 0.05 unless told.")] = None,
     starts: Annotated[int | None, typer.Option(help="Starts of each search.")] = None,
@@ -54,7 +58,15 @@ def release(
 ) -> None:
     """Find which unknowns are worth freeing, by likelihood-ratio tests."""
     session = Session(
-        "release", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+        "release",
+        study,
+        store,
+        no_store=no_store,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.infer.release.run import release as step_by_step

@@ -11,11 +11,13 @@ from estimica.apps.cli.console import say
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import Session
@@ -35,6 +37,8 @@ def residuals(
         str | None,
         typer.Option(help="Standard errors as well, of this kind: model, pooled, sandwich or hac."),
     ] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
     store: StorePath = None,
@@ -43,7 +47,16 @@ def residuals(
     as_json: AsJson = False,
 ) -> None:
     """Fit a study and judge its residuals: colour, inputs, trend, shape, spread, outliers."""
-    session = Session("residuals", study, store, no_store=no_store, quiet=quiet, as_json=as_json)
+    session = Session(
+        "residuals",
+        study,
+        store,
+        no_store=no_store,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
+    )
     with session.reported():
         from estimica.infer.covariance.run import covariance as errors
         from estimica.infer.covariance.run import require_kind

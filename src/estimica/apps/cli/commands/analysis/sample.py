@@ -11,6 +11,7 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
@@ -18,6 +19,7 @@ from estimica.apps.cli.options import (
     Resume,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import Session, given_options
@@ -39,6 +41,8 @@ def sample(
     netcdf: Annotated[
         Path | None, typer.Option(help="Write all draws to this netCDF file, for ArviZ.")
     ] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
     executor: ExecutorName = "local",
@@ -50,7 +54,15 @@ def sample(
 ) -> None:
     """Draw from the posterior of a study: how probable values are, given data and priors."""
     session = Session(
-        "sample", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+        "sample",
+        study,
+        store,
+        no_store=no_store,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.infer.posterior.run import sample as draw

@@ -32,7 +32,8 @@ def run_assessment(
     """The result of a run, with its progress told and its end noted."""
     with session.run(study, settings, given) as run, run.progress("preparing …") as line:
         tell = line.counting("samples")
-        return run.finish(assess(study, **run.settings, progress=tell, run=run.writer))
+        settings = {**run.settings, "start": run.start}
+        return run.finish(assess(study, **settings, progress=tell, run=run.writer))
 
 
 def deliver_assessment(

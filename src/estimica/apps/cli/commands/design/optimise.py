@@ -13,6 +13,7 @@ from estimica.apps.cli.commands.design.live_page import LivePage
 from estimica.apps.cli.delivery import Writer, require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
@@ -21,6 +22,7 @@ from estimica.apps.cli.options import (
     Starts,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.progress import ProgressLine
@@ -65,13 +67,8 @@ def optimise(
     starts: Starts = None,
     population: Annotated[int | None, typer.Option(help="Designs of a generation.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
-    fit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RUN",
-            help="Start from the values of this run of fit or optimise; `fit` makes one.",
-        ),
-    ] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Write the design, or the front, to a CSV file.")
     ] = None,
@@ -93,7 +90,15 @@ def optimise(
 ) -> None:
     """Find the tuners that make the criteria of a study small, all demands at once."""
     session = Session(
-        "optimise", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+        "optimise",
+        study,
+        store,
+        no_store=no_store,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.base.problems import raise_all
@@ -115,8 +120,8 @@ def optimise(
             seed=seed,
             pareto=_front(own_table, criteria, points, front) if pareto else None,
         )
-        settings = asdict(optimise_table(own_table, given)) | {"fit": fit, "front": pareto}
-        given |= given_options(fit=fit, front=pareto or None)
+        settings = asdict(optimise_table(own_table, given)) | {"front": pareto}
+        given |= given_options(front=pareto or None)
         options = {"workers": workers, "executor": executor, "store": store}
         page = LivePage(live, checked) if live else None
         result: Optimised | Front
@@ -158,7 +163,7 @@ def _search_design(
         if page:
             page.tell(p)
 
-    return optimise(study, progress=tell, run=run.writer, **_arguments(settings), **options)
+    return optimise(study, progress=tell, run=run.writer, **_arguments(run), **options)
 
 
 def _search_front(
@@ -173,15 +178,15 @@ def _search_front(
     def tell(p: FrontProgress) -> None:
         line.tell(f"{p.evaluations} designs  {p.found} on the front", p.share)
 
-    arguments = _arguments(run.settings)
+    arguments = _arguments(run)
     arguments.pop("method", None)  # that of one design
     return pareto(study, progress=tell, run=run.writer, **arguments, **options)
 
 
-def _arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(run: ActiveRun) -> dict[str, Any]:
     """The settings of a run as the searches take them."""
-    own = {n: v for n, v in settings.items() if n not in ("fit", "front")}
-    return own | {"start": settings.get("fit")}
+    own = {n: v for n, v in run.settings.items() if n != "front"}
+    return own | {"start": run.start}
 
 
 def _outputs(

@@ -13,6 +13,7 @@ from estimica.apps.cli.commands.design.assessment import Table, deliver_assessme
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
@@ -20,6 +21,7 @@ from estimica.apps.cli.options import (
     Resume,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import Session, given_options
@@ -47,6 +49,8 @@ def sweep(
             min=0, max=CURVES, help="Samples whose signals are drawn over time; 0 for none."
         ),
     ] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     csv: Table = None,
     report: ReportPath = None,
     workers: Workers = None,
@@ -59,7 +63,15 @@ def sweep(
 ) -> None:
     """Simulate a design at many values of its parameters: which of them satisfy the demands?"""
     session = Session(
-        "sweep", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+        "sweep",
+        study,
+        store,
+        no_store=no_store,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.optimise.assess.sweep import sweep as assess
@@ -75,7 +87,7 @@ def sweep(
             curves=curves,
         )
         settings = asdict(sweep_table(session.own_table(checked), given))
-        work = partial(assess, workers=workers, executor=executor)
+        work = partial(assess, workers=workers, executor=executor, store=store)
         result = run_assessment(session, checked, settings, given, work)
     deliver_assessment(session, result, csv, report)
 

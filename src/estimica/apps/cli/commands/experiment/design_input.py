@@ -11,6 +11,7 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BeginWith,
     ExecutorName,
     NoStore,
     Quiet,
@@ -18,15 +19,14 @@ from estimica.apps.cli.options import (
     Resume,
     StorePath,
     StudyPath,
+    UseRun,
     Workers,
 )
 from estimica.apps.cli.session import (
     Session,
     given_options,
     say_problems,
-    stored_run,
 )
-from estimica.base.errors import StoreError
 from estimica.base.view import text
 
 if TYPE_CHECKING:
@@ -45,10 +45,8 @@ def design_input(
     refine: Annotated[
         bool, typer.Option("--refine", help="Search on between the values that are tried.")
     ] = False,
-    values_of: Annotated[
-        str | None,
-        typer.Option("--fit", metavar="RUN", help="Take the values of this fit, or the `last`."),
-    ] = None,
+    begin_with: BeginWith = None,
+    use: UseRun = None,
     csv: Annotated[
         Path | None, typer.Option(help="Write the designed input to this CSV file.")
     ] = None,
@@ -63,19 +61,26 @@ def design_input(
 ) -> None:
     """Find the input that would tell most about the tuners, before the experiment is made."""
     session = Session(
-        "design-input", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+        "design-input",
+        study,
+        store,
+        no_store=no_store,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        fit=begin_with,
+        use=use,
     )
     with session.reported():
         from estimica.experiment.design_input import design_input as design
 
         require_outputs(csv, page=report)
-        readable = _readable(study)
+        readable = session.at_values(_readable(session))
         given = given_options(kind=kind, criterion=criterion, refine=refine or None)
-        values = None if values_of is None else _fitted(study, store, values_of, readable)
-        settings = {**_settings(readable, given), "values": values}
-        if values is not None:
-            given["values"] = values
-        with session.run(readable, settings, given) as run, run.progress() as line:
+        with (
+            session.run(readable, _settings(readable, given), given) as run,
+            run.progress() as line,
+        ):
 
             def tell(p: Progress) -> None:
                 line.tell(f"{p.done} of {p.count}  {p.text}".strip(), p.done / max(p.count, 1))
@@ -83,7 +88,6 @@ def design_input(
             result = design(
                 readable,
                 {n: v for n, v in run.settings.items() if n in ("kind", "criterion", "refine")},
-                values=run.settings.get("values"),
                 workers=workers,
                 executor=executor,
                 progress=tell,
@@ -98,14 +102,13 @@ def design_input(
     )
 
 
-def _readable(path: Path) -> Study:
+def _readable(session: Session) -> Study:
     """The study; it needs no data, but what it has must be right."""
     from estimica.base.problems import raise_all
     from estimica.study.check.names import check_names
     from estimica.study.check.run import check
-    from estimica.study.file.read import read_study
 
-    study = read_study(path)
+    study = session.read()
     problems = check(study) if study.active_cases else check_names(study)
     raise_all([p for p in problems if p.code != "Q008"])  # an experiment may only validate
     say_problems(p for p in problems if p.warning)
@@ -119,18 +122,3 @@ def _settings(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     own = study.tables.get("input_design", {})
     table = input_design_table(own if isinstance(own, Mapping) else {}, given)
     return {"kind": table.kind, "criterion": table.criterion, "refine": table.refine}
-
-
-def _fitted(path: Path, store: Path | None, which: str, study: Study) -> dict[str, float]:
-    """The estimates of a stored fit."""
-    from estimica.execute.runs.store import Store
-
-    run = stored_run(Store.of(path, store), "fit", which)
-    known = run.result.get("parameters", {})
-    names = [t.name for t in study.active_tuners]
-    missing = [n for n in names if n not in known]
-    if missing:
-        raise StoreError(
-            "B023", f"run '{run.id}' has no value of tuner '{missing[0]}'; was it fitted there?"
-        )
-    return {n: float(known[n]["value"]) for n in names}

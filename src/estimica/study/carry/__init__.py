@@ -1,0 +1,1 @@
+"""What a result found, carried into a study: as starts, as values, or written into its file."""
