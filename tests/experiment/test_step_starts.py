@@ -188,3 +188,13 @@ def test_a_transfer_function_has_no_class(tmp_path: Path) -> None:
     )
     with pytest.raises(es.StudyError, match=r"a transfer function has no class; leave that out"):
         es.read_study(tmp_path / "a.toml")
+
+
+def test_an_answer_that_overshoots_by_all_of_its_rise_suggests_no_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth = es.transfer_function("(1 + 20*s)/((1 + 2*s)*(1 + 5*s))")  # like a motor's current
+    step = es.signals.Step(begin=5.0, amplitude=2)
+    es.simulate_experiment(truth, {"u": step}, TIMES, noise=0.001).to_csv(tmp_path / "step.csv")
+    text = drafted(tmp_path, "K*(1 + lead*s)/((1 + a*s)*(1 + b*s))", monkeypatch)
+    assert "(start:" not in text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
+from estimica.data.calendar import Calendar
 from estimica.data.cells import UncountedCells
 from estimica.data.table import Data
 
@@ -88,7 +88,7 @@ def _stamps(table: Data, name: str, first: Data) -> Vector:
         )
     if own is None or origin is None:
         return stamps
-    there, here = datetime.fromisoformat(own), datetime.fromisoformat(origin)
+    there, here = Calendar.of(own).origin, Calendar.of(origin).origin
     if (there.tzinfo is None) != (here.tzinfo is None):
         raise DataError(
             "D062", f"dates in one of {first.where} and {table.where} only have a time zone"

@@ -147,7 +147,11 @@ class Data:
     @property
     def where(self) -> str:
         """The source as messages name it: a path in quotes, or what kind of object it was."""
-        return self.source if self.source in ("DataFrame", "table") else f"'{self.source}'"
+        if self.source in ("DataFrame", "table"):
+            return self.source
+        others = len(self.parts) - 1
+        more = f" and {others} file{'s' * (others > 1)} more" if others > 0 else ""
+        return f"'{self.source}'{more}"
 
     def _hint(self, name: str) -> str:
         known = [*self.columns, *self.texts]

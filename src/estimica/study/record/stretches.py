@@ -10,6 +10,7 @@ import numpy as np
 
 from estimica.base.problems import Problem
 from estimica.base.text import duration
+from estimica.data.calendar import Calendar
 from estimica.study.case import Case, StartValue
 from estimica.study.record.gaps import between, find_gaps
 from estimica.study.record.samples import Record, data_of, examine
@@ -204,8 +205,8 @@ def _when(case: Case, time: float) -> str:
     origin = data.origins.get(data.time_name(case.time))
     if origin is None:
         return f"{time:.10g} s"
-    instant = np.datetime64(origin.replace("Z", "")[:19], "s") + np.timedelta64(round(time), "s")
-    return str(instant).replace("T", " ")
+    shown = Calendar.of(origin).at(round(time))
+    return shown.replace(tzinfo=None, microsecond=0).isoformat(" ")
 
 
 def _simulated(begun: int, count: int, states: Sequence[str]) -> str:

@@ -51,6 +51,8 @@ def step_starts(
 
     `guess` is in the units of the model. What parameters mean is tried at several values each.
     """
+    if guess.second_order is not None and not guess.second_order.damping:
+        return {}  # it overshoots by all of its rise, as a motor's current does: no second order
     shapes = _shapes(guess)
     quantities = FIRST_ORDER if guess.second_order is None else SECOND_ORDER
     tried = list(candidates)[:MOST]
