@@ -47,6 +47,38 @@ def design(store: Store, shift: float) -> str:
     return run.id
 
 
+def test_signals_behind_criteria_are_overlaid(store: Store) -> None:
+    """As pages of designs have them without any indicator: before, after, a demand."""
+
+    def stored(shift: float) -> str:
+        curves = (
+            Curve("before", TIME, TIME, dashed=True),
+            Curve("overshoot: demand", TIME, 0 * TIME + 1.05),
+            Curve("after", TIME, TIME + shift),
+        )
+        panel = Panel("x [m]", curves, group="light: overshoot")
+        page = Page("Design", (Section("Signals", "", (Curves((panel,), "", "time"),)),))
+        with store.begin("optimise", name="mass", study="", settings={}) as run:
+            run.keep_page(page_to_json(page))
+            run.finish(Status.DONE, "", {"command": "optimise", "tuners": {}})
+        return run.id
+
+    pages = [run_page(store, store.run(stored(shift))) for shift in (0.25, 0.75)]
+    overlaid = overlaid_curves(pages)
+    assert overlaid is not None
+    (panel,) = overlaid.panels
+    assert [c.name for c in panel.curves] == [
+        "x [m], start",
+        "overshoot: demand",
+        "x [m], optimise 1",
+        "x [m], optimise 2",
+    ]
+    differences = difference_curves(pages)
+    assert differences is not None
+    assert [c.name for c in differences.panels[0].curves] == ["x [m], optimise 2 − optimise 1"]
+    assert differences.panels[0].curves[0].value == pytest.approx(0.5 + 0 * TIME)
+
+
 def fit(store: Store) -> str:
     curves = (Curve("measured", TIME, TIME, dotted=True), Curve("simulated", TIME, TIME + 0.1))
     panel = Panel("x [m]", curves, group="run 1")

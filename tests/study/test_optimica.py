@@ -244,3 +244,84 @@ def test_nothing_free_and_no_optimization_are_told(tmp_path: Path) -> None:
         read_problem(written(tmp_path / "None.mop", nothing))
     with pytest.raises(es.StudyError, match=r"Q163: .*no optimization class"):
         read_problem(written(tmp_path / "Empty.mop", TANK))
+
+
+# --- the file as the source of a study -------------------------------------------------------------
+
+NAMED = """[model]
+source = "Tank.mop"
+{more}
+[tune]
+T = {{ start = 4, min = 0.5, max = 20 }}
+x0 = {{ start = 0.1 }}
+[[case]]
+name = "run"
+data = "run.csv"
+inputs = {{ u = "u" }}
+outputs = {{ {output} = "x" }}
+"""
+
+
+def named(folder: Path, output: str, more: str = "") -> Path:
+    data(folder)
+    return written(folder / "tank.toml", NAMED.format(output=f'"{output}"', more=more))
+
+
+def test_a_study_names_the_file_itself(listed: Path) -> None:
+    """Of the optimization class, and of the plain model beside it, the same is found by hand."""
+    study = named(listed.parent, "tank.x")
+    checked = runner.invoke(app, ["check", str(study)])
+    assert checked.exit_code == 0, checked.output
+    fit = es.fit(es.read_study(study))
+    # a constraint of an optimization class is nothing to its plain neighbour
+    text = LISTED.replace("equation\n  v1", "constraint\n  tank.x <= 3;\nequation\n  v1")
+    listed.write_text(text)
+    plain = es.fit(es.read_study(named(listed.parent, "x", 'class = "Tank"')))
+    by_hand = es.fit(
+        es.Study(
+            es.load_model(TANK),
+            [es.Tuner("T", start=4, min=0.5, max=20), es.Tuner("x0", start=0.1)],
+            [es.Case("run", listed.parent / "run.csv", inputs={"u": "u"}, outputs={"x": "x"})],
+        )
+    )
+    for name, truth in (("T", 3.0), ("x0", 0.2)):
+        expected = by_hand.parameters.loc[name, "value"]
+        assert expected == pytest.approx(truth, abs=0.2)
+        assert fit.parameters.loc[name, "value"] == pytest.approx(expected, rel=1e-5)
+        assert plain.parameters.loc[name, "value"] == pytest.approx(expected, rel=1e-5)
+    refused = runner.invoke(app, ["check", str(named(listed.parent, "tank.x"))])
+    assert refused.exit_code == 2
+    assert "Q160" in refused.output
+
+
+def test_a_model_of_an_optimica_file_is_inspected(listed: Path) -> None:
+    shown = json.loads(runner.invoke(app, ["inspect", str(listed), "--json"]).stdout)
+    assert shown["model"] == "ML"
+    assert {"T", "x0"} <= shown["parameters"].keys()
+    assert {"tank.x", "u"} <= shown["variables"].keys()
+    assert not {"r1", "v1", "h"} & (shown["parameters"].keys() | shown["variables"].keys())
+    plain = json.loads(runner.invoke(app, ["inspect", str(listed), "Tank", "--json"]).stdout)
+    assert plain["model"] == "Tank"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('class = "Tnk"', "S002: .*no class 'Tnk'.*did you mean 'Tank'"),
+        ('frontend = "openmodelica"', "Q005: .*Estimica reads Optimica itself; leave frontend out"),
+    ],
+)
+def test_wrong_names_of_such_a_study_are_told(listed: Path, more: str, message: str) -> None:
+    with pytest.raises(es.EstimicaError, match=message):
+        es.read_study(named(listed.parent, "tank.x", more))
+
+
+def test_a_file_that_is_missing_or_needs_a_neighbour(listed: Path) -> None:
+    folder = listed.parent
+    written(folder / "Tank.mo", TANK)
+    alone = LISTED.removeprefix(TANK)
+    listed.write_text(alone)
+    assert "tank.x" in es.read_study(named(folder, "tank.x")).model.variables.index
+    listed.unlink()
+    with pytest.raises(es.EstimicaError, match=r"no such file: .*Tank\.mop"):
+        es.read_study(folder / "tank.toml")

@@ -145,7 +145,7 @@ def _value(one: Mapping[str, Any], value: object, at_least: object) -> str:
     """A value, or that it was not reached."""
     if value is None and at_least is not None:
         return f"{not_reached_text(str(one.get('kind', '')))} (> {printed(at_least)})"
-    return printed(value)
+    return printed(value + 0.0 if isinstance(value, float) else value)  # never "-0"
 
 
 def _demanded(one: Mapping[str, Any]) -> str:

@@ -23,17 +23,17 @@ from estimica.execute.runs.store import Store
 
 #: where the page of a command has its trajectories
 SECTIONS = {
-    "fit": "Measured and simulated",
-    "optimise": "Indicators",
-    "sweep": "Families of curves",
-    "montecarlo": "Families of curves",
+    "fit": ("Measured and simulated",),
+    "optimise": ("Signals", "Indicators"),
+    "sweep": ("Families of curves",),
+    "montecarlo": ("Families of curves",),
 }
 FAMILIES = ("sweep", "montecarlo")  # whose curves are many: a band and a median of each
 FAMILY = ("median", "reference")  # of their curves, those that stand beside others'
 #: how many runs of a family have no number, behind its heading: another one in each run
 UNSETTLED = re.compile(r", [\w ]+ in \d+ of \d+$")
 BAND = 0.2  # strength of a band: two of them over one another can still be told apart
-BEFORE, AFTER = ", before", ", after"  # of an indicator
+BEFORE, AFTER = ", before", ", after"  # of an indicator; a signal has these words alone
 SHARED = 7  # of the palette: grey, for what all runs have alike
 RUNS = (1, 0, 2, 3, 4, 5, 6)  # of the palette, the most distinct first
 SAME = 1e-9  # of a curve's range: by how much curves of several runs differ that are one
@@ -229,10 +229,10 @@ class _Own:
 
 
 def _curves(one: RunPage) -> list[Curves]:
-    heading = SECTIONS.get(one.run.summary.command)
-    if one.page is None or heading is None:
+    headings = SECTIONS.get(one.run.summary.command, ())
+    if one.page is None:
         return []
-    sections = [s for s in one.page.sections if s.heading == heading]
+    sections = [s for s in one.page.sections if s.heading in headings]
     return [shown for s in sections for shown in s.shown if isinstance(shown, Curves)]
 
 
@@ -240,10 +240,12 @@ def _own_curves(panel: Panel, run: str, colour: int, family: bool) -> Iterator[_
     for curve in panel.curves:
         if family and curve.name not in FAMILY:
             continue  # a single run of many
-        text = curve.name.removesuffix(BEFORE).removesuffix(AFTER)
+        whole = f", {curve.name}" in (BEFORE, AFTER)
+        name = f"{panel.label}, {curve.name}" if whole else curve.name
+        text = name.removesuffix(BEFORE).removesuffix(AFTER)
         if curve.dotted:
             yield _Own(text, "measured", curve, run)
-        elif curve.name.endswith(BEFORE):
+        elif name.endswith(BEFORE):
             yield _Own(text, "start", curve, run)
         else:
             yield _Own(text, "found", replace(curve, colour=colour), run)

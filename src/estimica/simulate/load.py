@@ -136,6 +136,7 @@ class ModelSource:
     sample_time: float | None = None  # of a transfer function in z
     code: TrustedCode | None = None  # of a Python function, where it was examined before
     leave_out: Sequence[str] = ()  # equations of a Modelica class that do not hold
+    text: str | None = None  # of Modelica, where the source was translated to it
 
     @property
     def path(self) -> Path:
@@ -145,6 +146,8 @@ class ModelSource:
     @property
     def kind(self) -> Kind:
         """What the source means."""
+        if self.text is not None:
+            return "modelica"
         if means_fmu(self.source):
             return "fmu"
         if means_code(self.source):
@@ -156,9 +159,11 @@ class ModelSource:
     @property
     def of_modelica(self) -> str | Path:
         """A file of Modelica, or the name of a class; without a folder the compiler decides."""
+        if self.text is not None:
+            return self.text
         if self.folder is None:
             return self.source
-        is_file = os.path.exists(self.path) or self.path.suffix in (".mo", ".bmo")
+        is_file = os.path.exists(self.path) or self.path.suffix in (".mo", ".bmo", ".mop")
         is_class = _CLASS.match(self.source) or _MODIFIED.match(self.source)
         return self.source if not is_file and is_class else self.path
 
@@ -234,4 +239,6 @@ def is_formula_in_s_or_z(source: str) -> bool:
     formula = bool(_IN_S_OR_Z.search(source)) and any(c in source for c in "(*+^")
     if _MODIFIED.match(source):
         return False
-    return formula and not source.endswith((".mo", ".fmu", ".bmo")) and not means_code(source)
+    return (
+        formula and not source.endswith((".mo", ".fmu", ".bmo", ".mop")) and not means_code(source)
+    )

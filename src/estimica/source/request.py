@@ -26,7 +26,7 @@ from estimica.source.syntax import tree
 from estimica.source.syntax.contents import classes_of, experiment_of, models_of, parts_of
 from estimica.source.syntax.file import parse_file
 
-_FILES = (".mo", ".bmo")
+_FILES = (".mo", ".bmo", ".mop")
 _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _MODIFIED = re.compile(r"\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*(\(.*\))\s*\Z", re.DOTALL)
 _HEAD_OF_NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\.")

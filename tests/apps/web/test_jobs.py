@@ -121,6 +121,22 @@ def test_a_fit_runs_and_its_result_and_run_are_found(jobs: JobQueue, folder: Pat
     assert jobs.job_of(done.run) == done
 
 
+def test_a_job_whose_store_cannot_be_read_says_why_while_it_runs_and_after(
+    jobs: JobQueue, folder: Path
+) -> None:
+    (folder / ".estimica").mkdir()
+    (folder / ".estimica" / "runs.sqlite").write_bytes(b"no database at all " * 100)
+    job = jobs.submit("residuals", folder / "tank.toml")
+    why = "'.estimica/runs.sqlite' is not a store of runs, or a damaged one"
+    going = until(jobs, job, lambda j: j.trouble != "" or j.state.ended)
+    assert going.state is State.RUNNING
+    assert going.trouble.startswith(why)
+    done = ended(jobs, job)
+    assert (done.state, done.run) == (State.DONE, ""), done
+    assert done.trouble.startswith(why)
+    assert done.result()["command"] == "residuals"  # it went on without the store
+
+
 @POSIX
 def test_cancel_keeps_the_best_so_far_and_the_next_in_the_queue_begins(
     jobs: JobQueue, folder: Path, monkeypatch: pytest.MonkeyPatch

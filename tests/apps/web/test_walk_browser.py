@@ -127,6 +127,10 @@ def test_ticking_twice_loses_nothing_and_classes_are_picked(
         until(lambda there=there: not there(), page)
         page.get_by_label(label, exact=True).click()
         until(lambda there=there: there(), page)
+    box = page.get_by_label("tune: x0", exact=True)
+    box.evaluate("(box) => { box.click(); box.click(); box.click(); }")  # quicker than any answer
+    until(lambda: tables(folder, "ticked.toml")["tune"]["x0"].get("active") is False, page)
+    expect(box).to_have_attribute("aria-checked", "false")
     now = tables(folder, "ticked.toml")
     assert now["tune"]["b"] == {"start": 0.5, "min": 0.1, "max": 3, "scale": "log"}
     assert now["case"][0]["outputs"] == {"x": {"column": "level", "weight": 2}}
@@ -164,6 +168,20 @@ def test_sliders_and_curves_are_in_sight_together_and_settings_run(
     page.wait_for_url(re.compile("/runs/"))
     expect(page.get_by_text("done", exact=True)).to_be_visible()
     assert tables(folder, "tank.toml")["bootstrap"] == {"replicates": 8}
+
+
+def test_a_run_that_cannot_be_stored_says_why(page: Page, address: str, folder: Path) -> None:
+    inner = folder / "damaged"
+    (inner / ".estimica").mkdir(parents=True)
+    (inner / ".estimica" / "runs.sqlite").write_bytes(b"no database at all " * 100)
+    for name in ("Decay.mo", "run1.csv", "tank.toml"):
+        (inner / name).write_text((folder / name).read_text())
+    page.goto(f"{address}/study/damaged/tank.toml")
+    page.get_by_role("button", name="Residuals").click()
+    lost = page.get_by_role("alert").filter(has_text="Its result is lost")
+    expect(lost).to_contain_text("runs.sqlite' is not a store of runs, or a damaged one")
+    expect(lost).to_contain_text("move it away")
+    expect(page.get_by_text("begins …")).to_have_count(0)
 
 
 def test_the_handle_goes_on_with_a_series(page: Page, address: str, folder: Path) -> None:

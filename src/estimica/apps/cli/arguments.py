@@ -102,6 +102,7 @@ def load(
     """
     from estimica.simulate.load import load_model
 
+    source, class_, libraries = as_modelica(source, class_, libraries)
     model = load_model(source, class_, libraries=libraries)
     table = model.parameters
     built_in = {n: v for n, v in given.items() if n in table.index and not table.tunable[n]}
@@ -112,6 +113,17 @@ def load(
         if isinstance(value, str):
             raise ModelError("M052", f"--set '{name}': '{value}' is not a number")
     return model, {n: float(v) for n, v in at_run.items()}
+
+
+def as_modelica(
+    source: str, class_: str | None, libraries: Sequence[Path]
+) -> tuple[str, str | None, Sequence[Path]]:
+    """What is loaded where a source is an Optimica file: its text as Modelica, and its class."""
+    from estimica.simulate.load import ModelSource
+    from estimica.study.optimica.model import in_modelica
+
+    named = in_modelica(ModelSource(source, class_, libraries=libraries))
+    return named.text or source, named.class_, named.libraries
 
 
 def load_transfer_function(

@@ -120,6 +120,7 @@ def _loaded(
     code: Mapping[str, TrustedCode],
 ) -> Model:
     from estimica.simulate.load import ModelSource, load_source
+    from estimica.study.optimica.model import in_modelica
 
     named = ModelSource(
         table.source,
@@ -135,7 +136,7 @@ def _loaded(
         leave_out=table.leave_out,
     )
     _require_apt(table, named.kind)
-    return load_source(named, causality=causality, inputs=inputs)
+    return load_source(in_modelica(named), causality=causality, inputs=inputs)
 
 
 def _require_apt(table: ModelTable, kind: str) -> None:

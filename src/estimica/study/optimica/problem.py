@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from estimica.base.errors import StudyError
-from estimica.base.files.read import read_text
 from estimica.base.suggest import did_you_mean
+from estimica.source.libraries.files import read_text
 from estimica.source.syntax import tree
 from estimica.source.syntax.contents import class_of, classes_of, models_of, number_of
 from estimica.source.syntax.file import parse_file
@@ -77,8 +77,10 @@ def is_optimica(source: str) -> bool:
     return has_optimization(text) or frees_parameters(text)
 
 
-def read_problem(path: str | Path, class_: str | None = None) -> OptimicaProblem:
-    """The problem that an optimization class of a file describes."""
+def read_problem(
+    path: str | Path, class_: str | None = None, *, freeing: bool = True
+) -> OptimicaProblem:
+    """The problem that an optimization class of a file describes; `freeing` if it must free one."""
     given = tree.Source(read_text(Path(path)), str(path))
     made = translated(given)
     file = parse_file(made.source)
@@ -97,7 +99,7 @@ def read_problem(path: str | Path, class_: str | None = None) -> OptimicaProblem
     free = {p.name: p for p in _free_parameters(file, definition, "", 0)}
     noise = {n: free.pop(n) for n in list(free) if n in objective.variances}
     known = {c.name: _value(c) for c in body.components if c.name in objective.variances}
-    if not free and not noise:
+    if freeing and not free and not noise:
         raise StudyError(
             "Q162",
             f"optimization '{head.name}' frees no parameter; write free = true for those to be "

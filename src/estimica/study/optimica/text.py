@@ -46,8 +46,11 @@ def frees_parameters(text: str) -> bool:
     return re.search(r"[(,]\s*free\s*=\s*true\b", text) is not None
 
 
-def translated(source: tree.Source) -> Translated:
-    """The text with `model` for `optimization`, and the heads; constraints are refused."""
+def translated(source: tree.Source, *, constrained: bool = False) -> Translated:
+    """The text with `model` for `optimization`, and the heads; constraints are refused.
+
+    Where classes may be `constrained`, because none of them is fitted, constraints are left out.
+    """
     tokens = unchecked_tokens(source)
     letters = list(source.text)
     heads: list[Head] = []
@@ -65,7 +68,10 @@ def translated(source: tree.Source) -> Translated:
             letters[starts[i] : starts[i] + len("model")] = "model"
             blank(letters, begin, end)
         elif word == "constraint" and i and (words[i - 1] == ";" or words[i - 1] in _SECTIONS):
-            _without_constraints(source, words, starts, i, letters)
+            if constrained:
+                blank(letters, starts[i], starts[_next_section(words, i)])
+            else:
+                _without_constraints(source, words, starts, i, letters)
     return Translated(tree.Source("".join(letters), source.label), tuple(heads))
 
 
@@ -84,6 +90,16 @@ def _without_constraints(
         "of parameters stand in their min and max; take the section out, and judge demands on "
         "trajectories by the criteria of a design (estimica optimise)",
     )
+
+
+def _next_section(words: list[str], i: int) -> int:
+    """Where the section that begins at a word ends; loops within it have ends of their own."""
+    loops = ("for", "if", "when", "while")
+    for k in range(i + 1, len(words) - 1):
+        begins = words[k] in _SECTIONS and (words[k - 1] == ";" or k == i + 1)
+        if begins and not (words[k] == "end" and words[k + 1] in loops):
+            return k
+    return len(words) - 1
 
 
 def blank(letters: list[str], begin: int, end: int) -> None:

@@ -97,9 +97,9 @@ class ModelTable:
             min_length=1,
             description=(
                 "A Modelica file, the folder of a package, a class of a library, a Base Modelica "
-                'file (.bmo), an FMU, a Python function as `"file.py:function"`, or a transfer '
-                'function as `"K*exp(-T*s)/(1 + tau*s)"` or, in discrete time, `"b/(z - a)"`, from '
-                "input `u` to output `y`."
+                "file (.bmo), an Optimica file (.mop), an FMU, a Python function as "
+                '`"file.py:function"`, or a transfer function as `"K*exp(-T*s)/(1 + tau*s)"` or, '
+                'in discrete time, `"b/(z - a)"`, from input `u` to output `y`.'
             ),
         ),
     ]

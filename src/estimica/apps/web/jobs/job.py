@@ -39,6 +39,7 @@ class Job:
     started: float | None = None
     ended: float | None = None
     message: str = ""
+    trouble: str = ""  # why its run cannot be found, or was not stored
     output: Path | None = None  # what the command printed: one JSON object
     log: tuple[str, ...] = ()  # the last lines of its progress and its complaints
 

@@ -25,6 +25,8 @@ GRACE = 20.0
 POLL = 0.2  # s between two looks for its run in the store; chosen: a page seems to answer at once
 KEPT = 200  # jobs that have ended; chosen: their runs stay in the store anyhow
 INTERRUPTED = (130, -2)  # exit statuses of a command that was stopped before it had a result
+#: what stands before the reason in the warning of a command whose run could not be stored
+NOT_STORED = "the run is not stored: "
 
 Listener = Callable[[Job], None]
 
@@ -192,7 +194,9 @@ class JobQueue:
         """Wait for the end of a job and note how it was."""
         status = process.wait()
         result = printed_result(job.output)
-        run = result.get("run") or self._run_of(job, process)
+        found, trouble = self._run_of(job, process)
+        run = result.get("run") or found
+        run = run if isinstance(run, str) else ""
         with self._lock:
             state, message = _ended(status, result, process.lines, job.id in self._cancelled)
             del self._processes[job.id]
@@ -206,7 +210,8 @@ class JobQueue:
                 message=message,
                 ended=time.time(),
                 log=process.lines,
-                run=run if isinstance(run, str) else "",
+                run=run,
+                trouble="" if run else trouble or _not_stored(process.lines),
             )
         self._tell(job)
         self._advance()
@@ -214,20 +219,23 @@ class JobQueue:
     def _find_run(self, job: Job, process: JobProcess) -> None:
         """Note the run of a job as soon as it is in the store."""
         while job.id in self._processes:
-            run = self._run_of(job, process)
-            if run:
+            run, trouble = self._run_of(job, process)
+            if run or trouble != job.trouble:
                 with self._lock:
                     if job.id not in self._processes:  # its end has told already
                         return
-                    job = self._change(job.id, run=run)
+                    job = self._change(job.id, run=run, trouble=trouble)
                 self._tell(job)
+            if run:
                 return
             time.sleep(POLL)
 
-    def _run_of(self, job: Job, process: JobProcess) -> str:
-        with contextlib.suppress(StoreError):
-            return Store.beside(job.study).run_of(process.pid, job.started or 0.0)
-        return ""
+    def _run_of(self, job: Job, process: JobProcess) -> tuple[str, str]:
+        """The run of a job in the store, or why nobody can know."""
+        try:
+            return Store.beside(job.study).run_of(process.pid, job.started or 0.0), ""
+        except StoreError as error:
+            return "", error.message.replace(f"{self._folder.root}/", "")
 
     def _logged(self, job: Job) -> Job:
         """A job that runs, with the lines it has printed so far."""
@@ -275,6 +283,12 @@ def _ended(
     if status < 0 or not message or "Traceback (most recent call last):" in lines:
         return State.CRASHED, "; ".join(filter(None, [exit_description(status), _complaint(lines)]))
     return State.FAILED, message
+
+
+def _not_stored(lines: Sequence[str]) -> str:
+    """Why a command that goes on without the store could not use it; empty where it could."""
+    told = [line.partition(NOT_STORED)[2] for line in lines if NOT_STORED in line]
+    return told[-1] if told else ""
 
 
 def _complaint(lines: Sequence[str]) -> str:

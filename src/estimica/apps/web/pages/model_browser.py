@@ -18,6 +18,7 @@ from estimica.apps.web.parts.frame import at_work
 from estimica.apps.web.parts.markup import indented
 from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.parts.suggestions import equations, equations_note, suggestions
+from estimica.apps.web.parts.ticks import Tick
 from estimica.apps.web.parts.trust import trust_card
 from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
@@ -379,5 +380,5 @@ def is_tuned(desk: StudySession, name: str) -> bool:
 
 
 def _tick(word: str, name: str, on: bool, write: Any) -> None:
-    box = ui.checkbox(word, value=on, on_change=lambda e: write(e.value)).props("dense size=sm")
+    box = Tick(word, value=on, on_change=lambda e: write(e.value)).props("dense size=sm")
     box.props["aria-label"] = f"{word}: {name}"

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from estimica.apps.web.parts.form import parsed_field
 from estimica.apps.web.parts.notifications import notify_error, try_or_notify
+from estimica.apps.web.parts.ticks import Tick
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.base.errors import EstimicaError
 from estimica.study.form.fields import text_from_value
@@ -22,9 +23,7 @@ def active_cell(desk: StudySession, place: Place, entry: dict[str, object], labe
         try_or_notify(lambda: desk.set((*place, "active"), None if active else False))
 
     with ui.element("td"):
-        box = ui.checkbox(
-            value=entry.get("active", True) is not False, on_change=lambda e: write(e.value)
-        )
+        box = Tick(value=entry.get("active", True) is not False, on_change=lambda e: write(e.value))
         box.props("dense").props["aria-label"] = label
 
 

@@ -11,6 +11,7 @@ from nicegui import ui
 
 from estimica.apps.web.parts.landing import at_place
 from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.parts.ticks import Switch
 from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.base.errors import EstimicaError
@@ -131,7 +132,7 @@ class FormView:
         known = self.desk.value(place, field.default)
         with ui.column().classes("gap-0"):
             switch = at_place(
-                ui.switch(
+                Switch(
                     field.label,
                     value=bool(known),
                     on_change=lambda e: self._set(

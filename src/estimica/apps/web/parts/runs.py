@@ -19,6 +19,7 @@ from estimica.apps.web.files.recent_runs import (
 from estimica.apps.web.jobs.job import Job
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.run_name import RunName
+from estimica.apps.web.parts.ticks import Tick
 from estimica.apps.web.parts.trust import when_trusted
 from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.session.study import StudySession
@@ -128,7 +129,7 @@ def _run_line(
     run, key = found.run, (found.folder, found.run.id)
     with ui.element("tr"):
         with ui.element("td"):
-            box = ui.checkbox(
+            box = Tick(
                 value=ticked.get(key, False), on_change=lambda e: ticked.__setitem__(key, e.value)
             )
             box.props("dense").props["aria-label"] = f"Compare {run.title}, run {run.id}"
@@ -171,7 +172,9 @@ async def submit(
     except EstimicaError as error:
         notify_error(error)
         return
-    waiting = ui.notification(f"{command} begins …", spinner=True, timeout=None)
+    waiting = ui.notification(
+        f"{command} begins …", spinner=True, timeout=None, multi_line=True, close_button="Close"
+    )
 
     def go() -> None:
         now = workbench.jobs.job(job.id)
@@ -181,15 +184,21 @@ async def submit(
         elif now.state.ended:
             timer.cancel()
             waiting.dismiss()
+            failed = now.state != "done"
+            lost = f". Its result is lost: {in_page_words(now.trouble)}" if now.trouble else ""
             ui.notify(
-                f"{command}: {in_page_words(now.message) or now.state}",
-                type="positive" if now.state == "done" else "negative",
+                f"{command}: {in_page_words(now.message) or now.state}{lost}",
+                type="negative" if failed else "warning" if now.trouble else "positive",
                 timeout=0,
                 close_button="Close",
                 multi_line=True,
             )
         elif now.state == "queued":
             waiting.message = f"{command} waits for another run to end …"
+        elif now.trouble:
+            waiting.message = f"{command} runs unseen: {in_page_words(now.trouble)}"
+        else:
+            waiting.message = f"{command} begins …"
 
     timer = ui.timer(0.25, go)
 

@@ -24,20 +24,24 @@ def equations(study: Path) -> dict[str, Any]:
     from estimica.source.load import load_flat
     from estimica.structure.causality.redefinition import equation_text
     from estimica.study.file.trust import untrusted_code
+    from estimica.study.optimica.model import in_modelica
 
     table, inputs = _named(study)
     source = table.get("source")
     if not isinstance(source, str) or untrusted_code(study):
         return {"equations": [], "count": 0}
-    named = ModelSource(source, folder=study.parent)
+    class_, fix, libraries = (table.get(k) for k in ("class", "fix", "libraries"))
+    folders = [study.parent / str(p) for p in libraries] if isinstance(libraries, list) else []
+    class_ = class_ if isinstance(class_, str) else None
+    named = ModelSource(source, class_, folder=study.parent, libraries=folders)
     if named.kind != "modelica":
         return {"equations": [], "count": 0}
-    class_, fix, libraries = (table.get(k) for k in ("class", "fix", "libraries"))
+    named = in_modelica(named)
     flat = load_flat(
         named.of_modelica,
-        class_ if isinstance(class_, str) else None,
+        named.class_,
         fix=dict(fix) if isinstance(fix, Mapping) else {},
-        libraries=[study.parent / str(p) for p in libraries] if isinstance(libraries, list) else [],
+        libraries=named.libraries,
         inputs=inputs,  # as the study itself is loaded, so that it is read once
         frontend=str(table.get("frontend", "estimica")),
     )

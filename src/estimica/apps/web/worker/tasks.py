@@ -120,8 +120,8 @@ def _of_optimica(study: Path, source: str, class_: str | None, data: list[str]) 
     """What an optimization class says of free parameters, bounds and measurements."""
     from estimica.data.readers import read_data
     from estimica.study.draft.columns import Table
+    from estimica.study.draft.optimica import model_path, study_text
     from estimica.study.draft.run import relative
-    from estimica.study.optimica.draft import model_path, study_text
     from estimica.study.optimica.problem import read_problem
 
     problem = read_problem(source, class_)

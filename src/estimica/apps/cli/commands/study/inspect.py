@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,13 @@ import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from estimica.apps.cli.arguments import Value, load, load_transfer_function, values
+from estimica.apps.cli.arguments import (
+    Value,
+    as_modelica,
+    load,
+    load_transfer_function,
+    values,
+)
 from estimica.apps.cli.console import print_json, reported, stdout
 from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, SampleTime, Source
 from estimica.base.errors import StructureError
@@ -58,7 +64,7 @@ def _loaded(
     source: str,
     class_: str | None,
     given: dict[str, Value],
-    libraries: list[Path],
+    libraries: Sequence[Path],
     sample_time: float | None,
 ) -> Model:
     """The model; an open component with inputs that will do."""
@@ -68,6 +74,7 @@ def _loaded(
     if ModelSource(source).kind == "transfer function":
         numbers = load_transfer_function(source, given, sample_time)[1]
         return load_source(ModelSource(source, fix=numbers, sample_time=sample_time))
+    source, class_, libraries = as_modelica(source, class_, libraries)
     try:
         return load(source, class_, given, libraries)[0]
     except StructureError:

@@ -101,8 +101,8 @@ def _write_optimica(
     """Write the study of an optimization class and its model; notes come back."""
     from estimica.data.readers import read_data
     from estimica.study.draft.columns import Table
+    from estimica.study.draft.optimica import model_path, write_optimica_study
     from estimica.study.draft.run import relative, require_new
-    from estimica.study.optimica.draft import model_path, write_optimica_study
     from estimica.study.optimica.problem import read_problem
 
     problem = read_problem(source, class_)
