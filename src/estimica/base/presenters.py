@@ -51,6 +51,7 @@ PAGE_WRITER = "estimica.report.write:write_report"
 #: how a study takes the values of a result, and of a run in the store
 USE_VALUES = "estimica.study.carry.use:study_at_result"
 STORED_VALUES = "estimica.execute.carry:from_fit_values"
+STUDY_WRITER = "estimica.study.written.file:write_study"
 FIGURE_WRITER = "estimica.report.matplotlib.files:write_figures"
 
 #: what rooms further down say on the page of a result

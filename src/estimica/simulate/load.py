@@ -79,9 +79,9 @@ def load_model(
 ) -> ModelicaModel | FunctionModel | FmuModel:
     """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
 
-    A Python function f(u, t, K=1, tau=3) is a model too; see `function_model`. So is an .fmu file:
-    `interface` is then "me" (Model Exchange) or "cs" (Co-Simulation), and `communication_step` that
-    of Co-Simulation in seconds.
+    A Python function f(u, t, K=1, tau=3) is a model too, also as "file.py:function"; see
+    `function_model`. So is an .fmu file: `interface` is then "me" (Model Exchange) or "cs"
+    (Co-Simulation), and `communication_step` that of Co-Simulation in seconds.
 
     `class_` is the class where the source holds several, `fix` sets parameters (dotted names
     included) before anything is evaluated, `libraries` are further Modelica folders. `inputs`,
@@ -97,7 +97,12 @@ def load_model(
         from estimica.simulate.fmu.model import load_fmu
 
         return load_fmu(source, fix=fix, interface=interface, communication_step=communication_step)
+    if means_code(str(source)) and not is_modelica_text(source):
+        from estimica.simulate.function.model import function_model_of_file
+
+        return function_model_of_file(str(source), Path(), fix)
     from estimica.simulate.modelica.model import ModelicaModel
+    from estimica.simulate.modelica.origin import origin_of
     from estimica.source.load import load_flat
     from estimica.structure.causality.redefinition import Causality
 
@@ -114,7 +119,12 @@ def load_model(
     )
     if flat.of_function:
         causality = replace(causality, inputs=())
-    return ModelicaModel(flat, fix, causality)
+    return ModelicaModel(flat, fix, causality, origin_of(text, class_, folders, frontend))
+
+
+def is_modelica_text(source: str | PathLike[str]) -> bool:
+    """Whether a source is Modelica itself; such a text may well name a Python file."""
+    return isinstance(source, str) and "\n" in source
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from estimica.base.code.reference import CodeRefusedError, means_code
 from estimica.base.code.trusted import TrustedCode, trusted_code
 from estimica.base.errors import TunerError
-from estimica.base.presenters import USE_VALUES, presenter
+from estimica.base.presenters import STUDY_WRITER, USE_VALUES, presenter
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
@@ -159,6 +160,21 @@ class Study:
         """
         study: Study = presenter(USE_VALUES)(self, result, names, write)
         return study
+
+    def write(self, path: str | PathLike[str], *, overwrite: bool = False) -> tuple[Path, ...]:
+        """Write it as a study file that `read_study` reads back as an equal study.
+
+        Models and data from files are named: by a path relative to the study file where they lie
+        below its folder, else by an absolute one. A model given as Modelica text becomes a .mo file
+        beside the study file, data that are in no file (or no longer as their file has them) a .csv
+        file, with every digit. What a study file cannot hold, as a Python function that is in no
+        file, is refused. The study is called like the file when it is read.
+
+        All files that were written are returned, the study file first. Files that are there already
+        are only replaced with `overwrite=True`.
+        """
+        written: tuple[Path, ...] = presenter(STUDY_WRITER)(self, path, overwrite=overwrite)
+        return written
 
     def code_for(self, text: str) -> TrustedCode:
         """The code that "file.py:function" means: as it was read with the study.

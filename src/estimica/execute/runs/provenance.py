@@ -21,6 +21,7 @@ import numpy as np
 
 from estimica.base.errors import EstimicaError, StoreError
 from estimica.data.table import Data
+from estimica.simulate.modelica.origin import ModelOrigin
 from estimica.study.case import Case
 from estimica.study.record.samples import data_of
 from estimica.study.study import Study
@@ -92,6 +93,8 @@ class _Contents(pickle.Pickler):
     same model stays the same when a module of ours is moved."""
 
     def persistent_id(self, obj: Any) -> str | None:
+        if isinstance(obj, ModelOrigin):
+            return "origin"  # a study that was moved is the same study
         ours = isinstance(obj, (type, FunctionType)) and obj.__module__.startswith("estimica.")
         return obj.__qualname__ if ours else None
 

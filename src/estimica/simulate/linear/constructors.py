@@ -97,6 +97,7 @@ def transfer_function(
         name=name,
         description=_described(rational.numerator, rational.denominator, late, sample_time),
         sample_time=sample_time,
+        text=system if isinstance(system, str) else "",
     )
 
 

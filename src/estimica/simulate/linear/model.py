@@ -46,11 +46,13 @@ class LinearModel(TimedModel):
         name: str,
         description: str = "",
         sample_time: float | None = None,
+        text: str = "",
     ) -> None:
         if initial not in ("rest", "steady"):
             raise ModelError("M120", f"initial '{initial}' is none of rest, steady")
         self.system = system
         self.name, self.description = name, description
+        self.text = text  # that it was written as, where it was
         self.initial = initial
         self.sample_time = None if sample_time is None else checked_step(sample_time)
         self.input_names = tuple(names["inputs"])

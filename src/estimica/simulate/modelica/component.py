@@ -10,6 +10,7 @@ from estimica.base.errors import StructureError
 from estimica.base.suggest import did_you_mean
 from estimica.flat.system import FlatSystem
 from estimica.simulate.modelica.model import ModelicaModel
+from estimica.simulate.modelica.origin import ModelOrigin, origin_of
 from estimica.source.load import load_flat
 from estimica.structure.causality.choice import choose_inputs
 from estimica.structure.causality.redefinition import BackCausality, Causality
@@ -36,15 +37,17 @@ def load_for_inputs(
     flat = load_flat(
         source, class_, fix=dict(fix), libraries=folders, inputs=named, frontend=frontend
     )
+    origin = origin_of(source, class_, folders, frontend)
     try:
-        return ModelicaModel(flat, fix, Causality((), (), tuple(leave_out)))
+        return ModelicaModel(flat, fix, Causality((), (), tuple(leave_out)), origin)
     except StructureError as error:
         if error.code == "E206":  # what is left out is no equation of the class
             raise
         for case, names in inputs.items():
             wanted = _variables(flat, names)
             if wanted:
-                return _with_inputs(flat, fix, case, names, Causality(wanted, (), tuple(leave_out)))
+                causality = Causality(wanted, (), tuple(leave_out))
+                return _with_inputs(flat, fix, case, names, causality, origin)
         raise
 
 
@@ -61,15 +64,16 @@ def load_component(
     Variables called like one of the columns `measured` are taken first.
     """
     flat = load_flat(source, class_, fix=dict(fix or {}), libraries=list(libraries))
+    origin = origin_of(source, class_, libraries)
     try:
-        return ModelicaModel(flat, fix)
+        return ModelicaModel(flat, fix, origin=origin)
     except StructureError as error:
         known = _called_like(flat, measured)
         proposals = choose_inputs(flat, known).proposals
         # something that was measured is left to compare with
         for names in sorted(proposals, key=lambda names: bool(known) and set(known) <= set(names)):
             try:
-                return ModelicaModel(flat, fix, Causality(names))
+                return ModelicaModel(flat, fix, Causality(names), origin)
             except StructureError:
                 continue
         raise error from None
@@ -94,9 +98,10 @@ def _with_inputs(
     case: str,
     names: Sequence[str],
     causality: Causality,
+    origin: ModelOrigin,
 ) -> ModelicaModel:
     try:
-        return ModelicaModel(flat, fix, causality)
+        return ModelicaModel(flat, fix, causality, origin)
     except StructureError as error:
         varying = [v.name for v in flat.variables if not is_parameter(v)]
         unknown = [n for n in names if n not in flat.by_name]
@@ -119,7 +124,8 @@ def load_back_model(
 ) -> ModelicaModel:
     """Load a class, taken alone as a component, that data drive; `frontend` reads Modelica."""
     flat = load_flat(source, class_, fix=dict(fix), libraries=list(libraries), frontend=frontend)
-    return ModelicaModel(flat, fix, causality.of(flat))
+    origin = origin_of(source, class_, libraries, frontend)
+    return ModelicaModel(flat, fix, causality.of(flat), origin)
 
 
 def back_model(model: ModelicaModel, causality: BackCausality) -> ModelicaModel:
@@ -131,4 +137,4 @@ def back_model(model: ModelicaModel, causality: BackCausality) -> ModelicaModel:
         or set(wanted.leave_out) - set(model.causality.leave_out)
     ):
         return model
-    return ModelicaModel(model.original, model.fixed, wanted)
+    return ModelicaModel(model.original, model.fixed, wanted, model.origin)

@@ -29,6 +29,7 @@ from estimica.simulate.failure import rest_notes, run_failure_text
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.modelica.frequency import LinearisedModel
 from estimica.simulate.modelica.linearisation import Linearisation, linearise
+from estimica.simulate.modelica.origin import ModelOrigin
 from estimica.simulate.modelica.quantities import (
     Attributes,
     quantities_of,
@@ -67,9 +68,11 @@ class ModelicaModel(LinearisedModel):
         flat: FlatSystem,
         fixed: Mapping[str, float | bool | int | str] | None = None,
         causality: Causality = _AS_DECLARED,
+        origin: ModelOrigin | None = None,
     ) -> None:
         self.original = flat  # as the class declares its inputs
         self.causality = causality
+        self.origin = origin  # what it was loaded by, where that is known
         self._variants: dict[frozenset[str], ModelicaModel] = {}
         self._points: dict[PointSettings, PointModel] = {}
         self._observed: dict[Observations, ModelicaModel] = {}
@@ -155,7 +158,7 @@ class ModelicaModel(LinearisedModel):
         stands in one of them only); each asks for one input more.
         """
         causality = Causality.of(names, unknowns, leave_out)
-        return ModelicaModel(self.original, self.fixed, causality)
+        return ModelicaModel(self.original, self.fixed, causality, self.origin)
 
     def driven_by(self, names: Sequence[str]) -> ModelicaModel:
         """The model whose inputs a case names: itself, or a variant, which is kept."""
@@ -175,7 +178,9 @@ class ModelicaModel(LinearisedModel):
         """The class with one equation more for every output that is a formula; kept."""
         if observations not in self._observed:
             flat = with_observations(self.original, observations)
-            self._observed[observations] = ModelicaModel(flat, self.fixed, self.causality)
+            self._observed[observations] = ModelicaModel(
+                flat, self.fixed, self.causality, self.origin
+            )
         return self._observed[observations]
 
     def at_points(
@@ -384,7 +389,7 @@ class ModelicaModel(LinearisedModel):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Compiled functions do not travel: another process compiles the same equations anew."""
-        return _from_text, (to_json(self.original), self.fixed, self.causality)
+        return _from_text, (to_json(self.original), self.fixed, self.causality, self.origin)
 
     def __repr__(self) -> str:
         s = self.system
@@ -396,6 +401,9 @@ class ModelicaModel(LinearisedModel):
 
 @restores
 def _from_text(
-    text: str, fixed: Mapping[str, float | bool | int | str], causality: Causality = _AS_DECLARED
+    text: str,
+    fixed: Mapping[str, float | bool | int | str],
+    causality: Causality = _AS_DECLARED,
+    origin: ModelOrigin | None = None,
 ) -> ModelicaModel:
-    return ModelicaModel(from_json(text).named(content_key(text)), fixed, causality)
+    return ModelicaModel(from_json(text).named(content_key(text)), fixed, causality, origin)

@@ -1,0 +1,1 @@
+"""A study as a study file, with the files beside it that it needs."""
