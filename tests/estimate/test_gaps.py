@@ -83,7 +83,7 @@ def test_the_user_sees_one_case_with_a_shaded_gap(fit: es.Fit) -> None:
     headings = [s.heading for s in fit.page().sections]
     assert "Gaps in the data" in headings
     shapes = fit.plot().layout.shapes
-    assert [(s.x0, s.x1) for s in shapes if s.yref == "y domain"] == [(172800.0, 208800.0)]
+    assert [(s.x0, s.x1) for s in shapes if s.yref == "y domain"] == [(48.0, 58.0)]  # h
 
 
 def test_json_has_the_gap_and_its_stretches(fit: es.Fit) -> None:

@@ -120,6 +120,8 @@ def _shared_panels(runs: Sequence[RunPage]) -> tuple[list[_Shared], str]:
                 own = shared.setdefault(
                     (group, panel.label), _Shared(replace(panel, group=group), [], [])
                 )
+                if own.panel.origin != panel.origin:
+                    own.panel = replace(own.panel, origin="")  # one axis has one calendar
                 colour = RUNS[k % len(RUNS)]
                 own.curves += _own_curves(panel, one.name, colour, family)
                 own.ribbons += [

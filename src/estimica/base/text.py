@@ -48,6 +48,19 @@ def listed(parts: Sequence[str]) -> str:
 _UNITS = ((86400.0, 172800.0, "days"), (3600.0, 7200.0, "h"), (60.0, 300.0, "min"))
 
 
+#: the same for axes, later: five of a unit are enough for marks at whole numbers, and of minutes
+#: thirty, since who looks at less mostly thinks in seconds (chosen)
+_AXIS_UNITS = ((86400.0, 432000.0, "d"), (3600.0, 18000.0, "h"), (60.0, 1800.0, "min"))
+
+
+def axis_unit(seconds: float) -> tuple[float, str]:
+    """The unit in which an axis of so many seconds is shown: its size in seconds, and its name."""
+    for size, least, unit in _AXIS_UNITS:
+        if seconds >= least:
+            return size, unit
+    return 1.0, "s"
+
+
 def duration(seconds: float) -> str:
     """A length of time in a unit that suits it, as "10 h"."""
     for size, least, unit in _UNITS:

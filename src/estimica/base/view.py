@@ -25,6 +25,8 @@ from estimica.base.presenters import (
     presenter,
 )
 
+TIME_LABEL = "time [s]"
+
 
 class Form(StrEnum):
     """The ways in which something can be shown."""
@@ -81,6 +83,7 @@ class Across:
     label: str
     log: bool = False
     equal: bool = False  # a unit is as long as on the vertical axis: the complex plane
+    dates: bool = False  # what lies along it are seconds of a clock since 1970, shown as dates
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +99,7 @@ class Panel:
     across: Across | None = None  # where its horizontal axis is not that of the others
     height: int = 0  # pixels, where it is not that of the others
     gaps: tuple[tuple[float, float], ...] = ()  # times without data, shaded: lines end there
+    origin: str = ""  # the instant of 0 s where its time has dates, as `data/calendar` writes it
 
     def broken(self, curve: Curve) -> tuple[Vector, Vector]:
         """The points of a curve, with one that is no number in each gap where it is a line."""
@@ -127,7 +131,7 @@ class Curves:
 
     panels: tuple[Panel, ...]
     title: str = ""
-    time_label: str = "time [s]"
+    time_label: str = TIME_LABEL  # figures show seconds in a unit that suits their length
     panel_height: int = 190  # pixels
     whole: bool = False  # the horizontal axis counts: 0, 1, 2, …
     log_time: bool = False  # a logarithmic horizontal axis: frequencies

@@ -45,6 +45,10 @@ class Calendar:
         instant = self.origin.astimezone(UTC) + timedelta(seconds=seconds)
         return instant.astimezone(self.zone)
 
+    def told(self, seconds: float) -> str:
+        """The same as text, to the nearest second; with its offset from UTC where that is known."""
+        return self.at(seconds + 0.5).isoformat(" ", "seconds")
+
     def seconds(self, given: str | date) -> float:
         """Seconds from the origin to a date; one without a zone is of the record's clock."""
         instant = instant_of(given)

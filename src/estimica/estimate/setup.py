@@ -65,6 +65,10 @@ class Setup:
         later = {n for n, s in stretches.items() if s.number > 1}
         return tuple(r for r in self.records if r.case.name not in later)
 
+    def origin_of(self, case: str) -> str:
+        """The instant of 0 s of a case or stretch where its stamps are dates; else nothing."""
+        return next((r.origin for r in self.records if r.case.name == case), "")
+
     def whole_record(self, case: str) -> Record:
         """A case as the study has it, with the samples of all its stretches."""
         partition = self.study.partition

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from estimica.base.text import duration
+import numpy as np
+
+from estimica.base.text import axis_unit, duration
 from estimica.base.view import Section, Table, without_empty
+from estimica.data.calendar import Calendar
 from estimica.estimate.fit.result import Fit
 
 COLUMNS = ("unknown", "value", "std. error", "95 % from", "to", "unit", "remark")
@@ -46,14 +49,15 @@ def _gaps(fit: Fit) -> Table:
     """A row for each gap; of many in one case the longest."""
     divided = fit.study.partition
     rows: list[tuple[object, ...]] = []
+    unit, told = _instants(fit)
     for case, gaps in divided.gaps.items():
         shown = sorted(gaps, key=lambda g: -g.seconds)[:MOST_GAPS]
         split = any(s.case == case for s in divided.stretches.values())
         rows += [
             (
                 case,
-                g.begin,
-                g.end,
+                told(case, g.begin),
+                told(case, g.end),
                 duration(g.seconds),
                 ", ".join(g.missing) or "all columns",
                 "split" if split else "bridged",
@@ -62,5 +66,25 @@ def _gaps(fit: Fit) -> Table:
         ]
     most = max(map(len, divided.gaps.values()))
     note = f"The longest {MOST_GAPS} of each case." if most > MOST_GAPS else ""
-    columns = ("case", "from [s]", "to [s]", "length", "missing", "handling")
+    columns = ("case", f"from{unit}", f"to{unit}", "length", "missing", "handling")
     return Table(columns, tuple(rows), "", note)
+
+
+def _instants(fit: Fit) -> tuple[str, Callable[[str, float], object]]:
+    """The unit of instants in a heading, and how one of a case is told: as on the axes of plots.
+
+    Where a case has dates, they stand without a unit, and others beside them with theirs.
+    """
+    origins = {case: fit.setup.origin_of(case) for case in fit.study.partition.gaps}
+    plain = [c for c in fit.cases if not fit.setup.origin_of(c.name)]
+    times = [o.time for c in plain for o in c.outputs if o.transfer is None]
+    size, unit = axis_unit(max((float(np.ptp(t)) for t in times if len(t)), default=0.0))
+    dated = any(origins.values())
+
+    def told(case: str, seconds: float) -> object:
+        if origins[case]:
+            return Calendar.of(origins[case]).told(seconds)
+        value = float(f"{seconds / size:.10g}")
+        return f"{value:.10g} {unit}" if dated else value
+
+    return ("" if dated else f" [{unit}]"), told

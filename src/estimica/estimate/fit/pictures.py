@@ -12,7 +12,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.base.thinning import thin_curve
-from estimica.base.view import Band, Curve, Curves, Panel, Ribbon, name_with_unit
+from estimica.base.view import TIME_LABEL, Band, Curve, Curves, Panel, Ribbon, name_with_unit
 from estimica.estimate.fit import frequency_pictures as frequency
 from estimica.estimate.fit import point_pictures as points
 from estimica.estimate.fit.as_json import ranked
@@ -104,6 +104,7 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     curves,
                     group=_heading(fit, case),
                     gaps=_gaps(fit, case),
+                    origin=fit.setup.origin_of(case.name),
                 )
             )
     return Curves(tuple(panels), _title(fit, "measured and simulated"), _axis_label(fit))
@@ -162,6 +163,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     ribbons=_around(output, x, order, not panels),
                     group=_heading(fit, case),
                     gaps=_gaps(fit, case),
+                    origin=fit.setup.origin_of(case.name),
                 )
             )
     return Curves(tuple(panels), _title(fit, "residuals"), _axis_label(fit))
@@ -219,6 +221,7 @@ def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     tuple(curves),
                     group=_heading(fit, case),
                     gaps=_gaps(fit, case),
+                    origin=fit.setup.origin_of(case.name),
                 )
             )
     title = _title(fit, "the simulation after each iteration")
@@ -344,7 +347,7 @@ def _gaps(fit: Fit, case: CaseFit) -> tuple[tuple[float, float], ...]:
 
 def _axis_label(fit: Fit) -> str:
     if fit.study.model.has_time:
-        return "time [s]"
+        return TIME_LABEL
     inputs = {n for r in fit.setup.records for n in r.inputs}
     if len(inputs) != 1:
         return "point"

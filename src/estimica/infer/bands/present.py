@@ -95,10 +95,18 @@ def picture(bands: Bands, kind: str = "", names: Sequence[str] = ()) -> show.Cur
             group = f"{group}: {o.output} {_open(bands)}".removeprefix(": ")
         gaps = bands.fit.study.partition.gaps_of(o.case)
         panels.append(
-            show.Panel(label, curves, group=group, ribbons=ribbons, across=o.across, gaps=gaps)
+            show.Panel(
+                label,
+                curves,
+                group=group,
+                ribbons=ribbons,
+                across=o.across,
+                gaps=gaps,
+                origin="" if o.across else bands.fit.setup.origin_of(o.case),
+            )
         )
     title = f"{bands.fit.study.name}: outputs and how far they are certain"
-    label = "time [s]" if bands.fit.study.model.has_time else "point"
+    label = show.TIME_LABEL if bands.fit.study.model.has_time else "point"
     return show.Curves(tuple(panels), title, label, 240)
 
 

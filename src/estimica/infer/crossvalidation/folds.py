@@ -10,6 +10,7 @@ import numpy as np
 
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
+from estimica.data.calendar import Calendar
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.objective.cost import (
     Objective,
@@ -114,8 +115,9 @@ def _by_time(cases: Sequence[Parts], count: int) -> list[Fold]:
     names = [""] * count
     for parts in cases:
         stamps = np.unique(np.concatenate([m.time for r in parts for m in r.outputs]))
+        told = Calendar.of(parts[0].origin).told if parts[0].origin else "{:.5g}".format
         for k, part in enumerate(np.array_split(stamps, count)):
-            names[k] = f"{part[0]:.5g} … {part[-1]:.5g}"
+            names[k] = " … ".join(told(t) for t in (part[0], part[-1]))
             for record in parts:
                 for m in record.outputs:
                     inside = (m.time >= part[0]) & (m.time <= part[-1])

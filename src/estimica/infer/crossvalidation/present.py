@@ -13,6 +13,7 @@ from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import percent, short
 from estimica.base.view import (
+    TIME_LABEL,
     Curve,
     Curves,
     Page,
@@ -138,8 +139,13 @@ def _predictions(result: CrossValidation) -> Curves:
             )
         group = o.case if several else ""
         gaps = result.fit.study.partition.gaps_of(o.case)
-        panels.append(Panel(name_with_unit(f.name, unit), tuple(curves), group=group, gaps=gaps))
-    label = "time [s]" if result.fit.study.model.has_time else "point"
+        origin = result.fit.setup.origin_of(o.case)
+        panels.append(
+            Panel(
+                name_with_unit(f.name, unit), tuple(curves), group=group, gaps=gaps, origin=origin
+            )
+        )
+    label = TIME_LABEL if result.fit.study.model.has_time else "point"
     title = f"{result.fit.study.name}: predicted by fits that have not seen it"
     return Curves(tuple(panels), title, label, 220)
 

@@ -17,6 +17,7 @@ from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import percent, rounded, short
 from estimica.base.view import (
+    TIME_LABEL,
     Curve,
     Curves,
     Page,
@@ -187,8 +188,11 @@ def _predictive(posterior: Posterior) -> Curves:
     for o in posterior.predictive.outputs:
         unit = posterior.fit.unit_of(posterior.fit.case(o.case)[o.name])
         for label, part in _parts(o):
-            panels.append(_panel(part, name_with_unit(label, unit), unit, several, not panels))
-    label = "time [s]" if posterior.fit.study.model.has_time else "point"
+            panel = _panel(part, name_with_unit(label, unit), unit, several, not panels)
+            if o.transfer is None:
+                panel = replace(panel, origin=posterior.fit.setup.origin_of(o.case))
+            panels.append(panel)
+    label = TIME_LABEL if posterior.fit.study.model.has_time else "point"
     title = f"{posterior.fit.study.name}: outputs by the posterior"
     return Curves(tuple(panels), title, label, 240)
 

@@ -14,6 +14,7 @@ from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import short
 from estimica.base.view import (
+    TIME_LABEL,
     Across,
     Band,
     Curve,
@@ -358,10 +359,13 @@ def _course(analysis: ResidualAnalysis) -> tuple[list[Panel], str]:
         label = name_with_unit(one.name, s.unit)
         along = Across("frequency", log=True) if s.axis == "frequency" else None
         group = _group(analysis, one)
-        gaps = analysis.fit.study.partition.gaps_of(s.case) if s.axis == "time" else ()
-        panels.append(Panel(label, tuple(curves), (band,), group=group, across=along, gaps=gaps))
+        panel = Panel(label, tuple(curves), (band,), group=group, across=along)
+        if s.axis == "time":
+            gaps = analysis.fit.study.partition.gaps_of(s.case)
+            panel = replace(panel, gaps=gaps, origin=analysis.fit.setup.origin_of(s.case))
+        panels.append(panel)
     axis = analysis.outputs[0].series.axis if analysis.outputs else "time"
-    return panels, "time [s]" if axis == "time" else axis
+    return panels, TIME_LABEL if axis == "time" else axis
 
 
 KINDS: dict[str, Callable[[ResidualAnalysis], tuple[list[Panel], str]]] = {

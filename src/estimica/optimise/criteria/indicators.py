@@ -186,7 +186,7 @@ def comparison_figures(designs: Sequence[tuple[str, Sequence[IndicatorCurves]]])
             ]
             parts += [(name, c) for c in same]
         figures.setdefault(one.indicator.name, []).append(compared(parts))
-    return [Curves(tuple(panels), name, "time") for name, panels in figures.items()]
+    return [Curves(tuple(panels), name) for name, panels in figures.items()]
 
 
 def require_indicator_cases(indicator: Indicator, cases: Sequence[str]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.contour import QuadContourSet
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
@@ -18,6 +21,7 @@ from estimica.report.plotly.bars import STRONG, WEAK, short_name
 from estimica.report.plotly.curves import FEW, HOLE, INK, PALETTE, lightened, line_style
 from estimica.report.plotly.heat import LEVELS, MOST_NUMBERS, cell_text, is_logarithmic
 from estimica.report.plotly.parallel import GOOD, OTHER
+from estimica.report.time_axes import with_time_axes
 
 HIGHEST = 60.0  # inches
 STYLES = ("-", "-.", ":")  # as LINE_STYLES of the interactive ones
@@ -25,6 +29,7 @@ STYLES = ("-", "-.", ":")  # as LINE_STYLES of the interactive ones
 
 def curves_figure(curves: Curves) -> Figure:
     """Every panel with its own axes; those of a group share the horizontal one."""
+    curves = with_time_axes(curves)
     panels = curves.panels
     heights = [(p.height or curves.panel_height) / PIXELS for p in panels] or [1.0]
     whole = min(sum(heights) + 0.25 * len(heights) + 0.9, HIGHEST)
@@ -34,7 +39,7 @@ def curves_figure(curves: Curves) -> Figure:
     grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     first: Axes | None = None
     for k, panel in enumerate(panels):
-        new = k == 0 or panel.group != panels[k - 1].group or panel.across is not None
+        new = k == 0 or panel.group != panels[k - 1].group or _is_alone(panel, panels[k - 1])
         axes = figure.add_subplot(grid[k], sharex=None if new else first)
         first = axes if new else first
         _draw(axes, panel)
@@ -42,6 +47,20 @@ def curves_figure(curves: Curves) -> Figure:
             axes.set_title(without_math(panel.group), loc="left", fontweight="bold")
         _across(axes, curves, k)
     return figure
+
+
+def _is_alone(panel: Panel, before: Panel) -> bool:
+    """Whether it does not share its horizontal axis with the panel above; dates are shared."""
+    own = panel.across
+    return own is not None and not (own.dates and own == before.across)
+
+
+def _along(panel: Panel, time: Vector) -> Vector:
+    """Values along the horizontal axis as Matplotlib takes them: days where they are dates."""
+    if panel.across is None or not panel.across.dates:
+        return time
+    days: Vector = date2num(np.round(time * 1e6).astype("datetime64[us]"))  # type: ignore[no-untyped-call]
+    return days
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
@@ -52,16 +71,20 @@ def _draw(axes: Axes, panel: Panel) -> None:
             band.low, band.high, color=tint, lw=0, label=without_math(band.name) or None, zorder=0.5
         )
     for begin, end in panel.gaps:
-        axes.axvspan(begin, end, color=HOLE, lw=0, zorder=0.4)
+        edges = _along(panel, np.array([begin, end]))
+        axes.axvspan(*edges.tolist(), color=HOLE, lw=0, zorder=0.4)
     for r in (piece for ribbon in panel.ribbons for piece in panel.pieces(ribbon)):
         tint = lightened(PALETTE[r.colour % len(PALETTE)], r.strength)
         name = without_math(r.name) if r.listed else None
-        axes.fill_between(r.time, r.low, r.high, color=tint, lw=0, label=name, zorder=0.6)
+        along = _along(panel, r.time)
+        axes.fill_between(along, r.low, r.high, color=tint, lw=0, label=name, zorder=0.6)
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
         tint = lightened(colour, curve.strength)
         style = "--" if curve.dashed else STYLES[line_style(curve, k)]
-        _line(axes, curve, panel.broken(curve), tint, style, several and curve.listed)
+        time, value = panel.broken(curve)
+        points = (_along(panel, time), value)
+        _line(axes, curve, points, tint, style, several and curve.listed)
     if panel.log:
         axes.set_yscale("log")
     axes.set_ylabel(without_math(panel.label))
@@ -96,6 +119,11 @@ def _across(axes: Axes, curves: Curves, k: int) -> None:
     same = following and following[0].group == curves.panels[k].group
     if own.log:
         axes.set_xscale("log")
+    if own.dates:
+        # the values are those of a clock; no setting of Matplotlib moves them
+        locator = AutoDateLocator(tz=UTC)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))  # type: ignore[no-untyped-call]
     if own.equal:
         axes.set_aspect("equal", adjustable="datalim")
     if curves.whole and not own.log:

@@ -41,12 +41,21 @@ def _compact(value: Any) -> Any:
 
 
 def _array(value: np.ndarray) -> Any:
+    if value.dtype.kind == "M":
+        return _dates(value)
     if value.dtype.kind not in "fiu" or value.size <= SHORT:
         return _compact(value.tolist())
     kind = "f4" if _fits(value) else "f8"
     raw = np.ascontiguousarray(value, dtype=f"<{kind}").tobytes()
     packed = {"dtype": kind, "bdata": b64encode(raw).decode("ascii")}
     return packed if value.ndim == 1 else {**packed, "shape": ", ".join(map(str, value.shape))}
+
+
+def _dates(value: np.ndarray) -> Any:
+    """Dates as text; many as milliseconds since 1970, which an axis of dates takes as well."""
+    if value.size <= SHORT:
+        return [None if np.isnat(v) else str(v) for v in value]
+    return _array(value.astype("datetime64[us]").astype(np.float64) / 1e3)
 
 
 def _unpacked(kept: dict[str, str]) -> np.ndarray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 
+from estimica.base.arrays import Vector
 from estimica.base.thinning import thin_element
 from estimica.base.view import (
     Across,
@@ -20,6 +23,7 @@ from estimica.base.view import (
     name_with_unit,
 )
 from estimica.report.text import escape, printed
+from estimica.report.time_axes import with_time_axes
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, and two more.
 PALETTE = (
@@ -39,6 +43,21 @@ GRID = "#E4E8EC"
 INK = "#24313C"
 
 FEW = 100  # points that are drawn larger
+DATES = 9  # at most along an axis: each is some eighty pixels wide
+#: what stands at marks that lie so many milliseconds or months apart; the second line only where it
+#: differs from that of the mark before
+_TICKS = [
+    {"dtickrange": span, "value": form}
+    for span, form in (
+        ([None, 1000], "%H:%M:%S.%L\n%Y-%m-%d"),
+        ([1000, 60_000], "%H:%M:%S\n%Y-%m-%d"),
+        ([60_000, 86_400_000], "%H:%M\n%Y-%m-%d"),
+        ([86_400_000, "M1"], "%-d %b\n%Y"),
+        (["M1", "M12"], "%b\n%Y"),
+        (["M12", None], "%Y"),
+    )
+]
+TIME_UNIT = re.compile(r"^time\b.* \[(\w+)\]")
 
 # pixels
 HOLE = "#ECECEC"  # times without data: light, so that bands and grid stay visible
@@ -47,11 +66,12 @@ NEXT_GROUP = 62  # between groups: tick marks and a heading
 HEADING = 26  # above the first group
 BOTTOM = 54
 AXIS_TITLE = 24  # where an axis between groups is named
+DATE_LINE = 18  # dates have their year or day on a second line
 
 
 def figure(curves: Curves) -> go.Figure:
     """Panels one below the other; those of one group move together along the horizontal axis."""
-    curves = thin_element(curves)
+    curves = with_time_axes(thin_element(curves))
     panels = curves.panels
     heights = [p.height or curves.panel_height for p in panels]
     gaps = [_gap(curves, k) for k in range(len(panels) - 1)]
@@ -61,9 +81,11 @@ def figure(curves: Curves) -> go.Figure:
     upper = float(inner)
     for k, panel in enumerate(panels, start=1):
         domain = (max(0.0, (upper - heights[k - 1]) / inner), upper / inner)
-        _draw(fig, panel, _number(k), domain)
+        _draw(fig, panel, _axis_of(curves, k - 1), _number(k), domain)
         upper -= heights[k - 1] + (gaps[k - 1] if k <= len(gaps) else 0)
-    styled(fig, curves.title, top + inner + BOTTOM, top)
+    bottom = BOTTOM + (_below(_axis_of(curves, len(panels) - 1)) if panels else 0)
+    styled(fig, curves.title, top + inner + bottom, top)
+    fig.update_layout(margin_b=bottom)
     _join_axes(fig, panels)
     if curves.whole:
         fig.update_xaxes(tickformat="d", **_unit_steps(panels))
@@ -78,7 +100,13 @@ def _gap(curves: Curves, k: int) -> int:
     """Pixels below panel `k`."""
     if curves.panels[k].group == curves.panels[k + 1].group:
         return GAP
-    return NEXT_GROUP + (AXIS_TITLE if _is_titled(curves, k) else 0)
+    axis = _axis_of(curves, k)
+    return NEXT_GROUP + (AXIS_TITLE if _is_titled(curves, k) else 0) + _below(axis)
+
+
+def _below(axis: Across) -> int:
+    """Pixels that its marks take more than others do."""
+    return DATE_LINE if axis.dates else 0
 
 
 def _is_titled(curves: Curves, k: int) -> bool:
@@ -103,6 +131,8 @@ def _across(fig: go.Figure, curves: Curves, k: int) -> None:
         told["title"] = {"text": escape(axis.label)}
     if axis.log:
         told |= {"type": "log", "exponentformat": "power"}
+    if axis.dates:
+        told |= {"type": "date", "tickangle": 0, "nticks": DATES, "tickformatstops": _TICKS}
     if axis.equal:
         told |= {"constrain": "domain"}
         scale = {"scaleanchor": f"x{number}", "scaleratio": 1, "constrain": "domain"}
@@ -169,23 +199,28 @@ def listing_figure(listing: Listing) -> go.Figure:
     return table_figure(Table((listing.title,), lines))
 
 
-def _draw(fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float]) -> None:
+def _draw(
+    fig: go.Figure, panel: Panel, axis: Across, number: str, domain: tuple[float, float]
+) -> None:
     legend = f"legend{number}"
     several = len(panel.curves) + len(panel.bands) + len(panel.ribbons) > 1
     for ribbon in (piece for r in panel.ribbons for piece in panel.pieces(r)):
-        trace = _filled(ribbon)
+        trace = _filled(ribbon, axis)
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
         style = "dash" if curve.dashed else LINE_STYLES[line_style(curve, k)]
-        trace = _trace(curve, lightened(colour, curve.strength), style, several and curve.listed)
-        if panel.gaps:
-            trace.x, trace.y = panel.broken(curve)
+        points = panel.broken(curve) if panel.gaps else (curve.time, curve.value)
+        tint = lightened(colour, curve.strength)
+        trace = _trace(curve, points, axis, tint, style, several and curve.listed)
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for band in panel.bands:
         fig.add_shape(_shape(band, number))
     for begin, end in panel.gaps:
-        fig.add_shape(_hole(begin, end, number))
+        left, right = _along(np.array([begin, end]), axis)
+        fig.add_shape(
+            _hole(str(left), str(right), number) if axis.dates else _hole(begin, end, number)
+        )
     fig.update_layout(
         {
             f"xaxis{number}": {"anchor": f"y{number}", "domain": (0, 1)},
@@ -232,7 +267,14 @@ def _shape(band: Band, number: str) -> dict[str, object]:
     }
 
 
-def _hole(begin: float, end: float, number: str) -> dict[str, object]:
+def _along(time: Vector, axis: Across) -> Vector | npt.NDArray[np.datetime64]:
+    """What lies along an axis as Plotly takes it: instants where it has dates."""
+    if not axis.dates:
+        return time
+    return np.round(time * 1e6).astype("datetime64[us]")
+
+
+def _hole(begin: float | str, end: float | str, number: str) -> dict[str, object]:
     """A time without data."""
     return {
         "type": "rect",
@@ -248,9 +290,9 @@ def _hole(begin: float, end: float, number: str) -> dict[str, object]:
     }
 
 
-def _filled(ribbon: Ribbon) -> go.Scatter:
+def _filled(ribbon: Ribbon, axis: Across) -> go.Scatter:
     return go.Scatter(
-        x=np.concatenate([ribbon.time, ribbon.time[::-1]]),
+        x=_along(np.concatenate([ribbon.time, ribbon.time[::-1]]), axis),
         y=np.concatenate([ribbon.high, ribbon.low[::-1]]),
         name=escape(ribbon.name),
         mode="lines",
@@ -275,14 +317,20 @@ def line_style(curve: Curve, place: int) -> int:
     return number // len(PALETTE) % len(LINE_STYLES)
 
 
-def _trace(curve: Curve, colour: str, style: str, listed: bool) -> go.Scatter:
-    time, value = curve.time, curve.value
+def _trace(
+    curve: Curve,
+    points: tuple[Vector, Vector],
+    axis: Across,
+    colour: str,
+    style: str,
+    listed: bool,
+) -> go.Scatter:
     label = escape(name_with_unit(curve.name, curve.unit))
     about = f"<br>{escape(curve.description)}" if curve.description else ""
     mode = "markers" if curve.dotted else "lines+markers" if curve.marked else "lines"
     return go.Scatter(
-        x=time,
-        y=value,
+        x=_along(points[0], axis),
+        y=points[1],
         name=escape(curve.name),
         mode=mode,
         line={
@@ -291,10 +339,18 @@ def _trace(curve: Curve, colour: str, style: str, listed: bool) -> go.Scatter:
             "shape": "hv" if curve.stepped else "linear",
             "dash": style,
         },
-        marker={"color": colour, "size": 4 if curve.dotted and len(time) > FEW else 6},
+        marker={"color": colour, "size": 4 if curve.dotted and len(curve.time) > FEW else 6},
         showlegend=listed,
-        hovertemplate=f"{label} = %{{y:.6g}}<br>%{{x:.6g}}{about}<extra></extra>",
+        hovertemplate=f"{label} = %{{y:.6g}}<br>{_hovered(axis)}{about}<extra></extra>",
     )
+
+
+def _hovered(axis: Across) -> str:
+    """How a value along an axis is told: a date, or a time with its unit."""
+    if axis.dates:
+        return "%{x|%Y-%m-%d %H:%M:%S}"
+    unit = TIME_UNIT.search(axis.label)
+    return f"%{{x:.6g}} {unit[1]}" if unit else "%{x:.6g}"
 
 
 def styled(fig: go.Figure, title: str, height: float, top: float = 56) -> go.Figure:

@@ -38,6 +38,7 @@ class LocatedProblem:
     message: str  # without the words that only name the place
     suggestion: str = ""
     warning: bool = False
+    note: bool = False  # a warning that asks for nothing
 
     @property
     def text(self) -> str:
@@ -76,7 +77,9 @@ def _placed(problem: Problem, data: Mapping[str, Any]) -> LocatedProblem:
     else:
         place, message = _followed(place, message, data)
         place = (*place, *_last_step(place, message, problem, data))
-    return LocatedProblem(place, problem.code, message, problem.suggestion, problem.warning)
+    return LocatedProblem(
+        place, problem.code, message, problem.suggestion, problem.warning, problem.note
+    )
 
 
 # --- the table that a problem is of --------------------------------------------------------------

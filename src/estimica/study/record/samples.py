@@ -28,7 +28,7 @@ from estimica.study.record.columns import first_of_replicates, with_scaling
 from estimica.study.record.conversion import UnitChange, in_model_units, time_change, time_problems
 from estimica.study.record.noise import Censoring, Distribution, SigmaFormula, noise_model
 from estimica.study.record.prefilter import prefilter_system
-from estimica.study.record.stamps import require_magnitude, stamps
+from estimica.study.record.stamps import origin_of, require_magnitude, stamps
 from estimica.study.record.transfer import Transfer
 from estimica.study.record.transform import Transform, transform_of
 
@@ -125,6 +125,7 @@ class Record:
     uncertain: tuple[MeasuredOutput, ...] = ()  # inputs whose errors are estimated
     notes: tuple[str, ...] = ()  # what of the data does not count
     changes: tuple[UnitChange, ...] = ()  # columns that were converted by themselves
+    origin: str = ""  # the instant of 0 s where its stamps are dates
 
     @property
     def all_notes(self) -> tuple[str, ...]:
@@ -242,7 +243,8 @@ def _examine(
     problems += code_problems(case, data, _columns(case))
     ignored = ignored_cell_problems(where, data, _columns(case)) + _overflowing(where, case, data)
     notes = tuple(p.message for p in ignored)
-    own = Record(case, begin, inputs, tuple(outputs), uncertain, notes, changes)
+    origin = origin_of(case, data) if has_time else ""
+    own = Record(case, begin, inputs, tuple(outputs), uncertain, notes, changes, origin)
     return own, problems + ignored
 
 

@@ -36,6 +36,12 @@ def stamps(case: Case, data: Data, has_time: bool = True) -> Vector:
     return time
 
 
+def origin_of(case: Case, data: Data) -> str:
+    """The instant of 0 s where the stamps are dates, as a calendar reads it; else nothing."""
+    name = data.time_name(case.time)
+    return data.origins.get(name, "") if time_scale(case, data, name) == 1 else ""
+
+
 def time_scale(case: Case, data: Data, name: str) -> float:
     """Seconds in one unit of a time column: as the case says, or as the unit of its header."""
     change = time_change(case, data, name)

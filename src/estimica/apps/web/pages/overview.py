@@ -168,6 +168,9 @@ def problems_card(desk: StudySession) -> None:
     changed()
 
 
+_ICON_CLASSES = {"info": "est-soft", "warning": "est-warn", "error": "est-bad"}
+
+
 def _shown(desk: StudySession, problems: tuple[LocatedProblem, ...]) -> None:
     errors = [p for p in problems if not p.warning]
     if not problems:
@@ -180,11 +183,11 @@ def _shown(desk: StudySession, problems: tuple[LocatedProblem, ...]) -> None:
         ui.label(f"{count} thing{'s' if count > 1 else ''} to fix before it can run").classes(
             "est-h2"
         )
-    for problem in [*errors, *(p for p in problems if p.warning)]:
+    warnings = sorted((p for p in problems if p.warning), key=lambda p: p.note)
+    for problem in [*errors, *warnings]:
         with ui.row().classes("items-start no-wrap gap-2 w-full"):
-            ui.icon("warning" if problem.warning else "error", size="20px").classes(
-                "est-warn" if problem.warning else "est-bad"
-            )
+            kind = "info" if problem.note else "warning" if problem.warning else "error"
+            ui.icon(kind, size="20px").classes(_ICON_CLASSES[kind])
             with ui.column().classes("gap-0"):
                 where = place_in_words(desk, problem.place)
                 message = in_page_words(problem.message.replace(f"{desk.folder.root}/", ""))

@@ -174,9 +174,7 @@ def indicators(
     if not panels:
         return {"figure": None}
     count = sum(len(panel.curves) for panel in panels)
-    return {
-        "figure": _figure(thin_element(Curves(panels, "", "time"), max(FEWEST, CURVES // count)))
-    }
+    return {"figure": _figure(thin_element(Curves(panels), max(FEWEST, CURVES // count)))}
 
 
 def export(study: Path, run: str, what: str, out: str) -> Answer:
@@ -454,10 +452,11 @@ def _picture(data: Data, stamps: str | None) -> Curves:
     x = data.columns[stamps] if stamps else np.arange(1.0, len(data) + 1)
     names = [n for n in data.names if n != stamps][:DRAWN]
     panels = []
+    origin = data.origins.get(stamps, "") if stamps else ""
     for name in names:
         unit = data.units.get(name, "")
         curve = Curve(name, x, data.columns[name], unit, dotted=stamps is None)
-        panels.append(Panel(name_with_unit(name, unit), (curve,)))
+        panels.append(Panel(name_with_unit(name, unit), (curve,), origin=origin))
     label = name_with_unit(stamps, data.units.get(stamps, "")) if stamps else "row"
     shown = Curves(tuple(panels), "", label, panel_height=120)
     return thin_element(shown, max(FEWEST, 2 * CURVES // max(len(names), 1)))
