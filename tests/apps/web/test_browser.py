@@ -207,9 +207,9 @@ def test_foreign_code_asks_before_it_runs(page: Page, address: Address, folder: 
     assert mark.exists()
 
 
-def test_sliders_redraw_curves_and_errn(page: Page, address: str) -> None:
+def test_sliders_redraw_curves_and_fit(page: Page, address: str) -> None:
     page.goto(f"{address}/study/ready.toml?at=hand")
-    told = page.get_by_text(re.compile(r"errn E [\d.]+ %"))
+    told = page.get_by_text(re.compile(r"fit E -?[\d.]+ %"))
     expect(told).to_be_visible()
     before = told.inner_text()
     slider = page.get_by_label("Slider of T_D").locator("[tabindex]")

@@ -182,7 +182,7 @@ def _quality(run: StoredRun) -> str:
     lines = []
     for case, entry in objects(run.result.get("quality")).items():
         errors = [
-            f"{n} {v['fit_percent']:.4g} %"
+            f"{n}\u00a0{v['fit_percent']:.4g}\u00a0%"  # a number stays with its name and unit
             for n, v in entry.items()
             if isinstance(v, dict) and isinstance(v.get("fit_percent"), (int, float))
         ]

@@ -14,7 +14,7 @@ from estimica.apps.web.files.recent_runs import lasting, store_in, when
 from estimica.apps.web.parts.carry import CarryOn, origin_line
 from estimica.apps.web.parts.figure import Figure, Live
 from estimica.apps.web.parts.frame import frame, with_error_page
-from estimica.apps.web.parts.markup import downloads, fragment
+from estimica.apps.web.parts.markup import downloads, fragment, unbroken
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.run_name import RunName
 from estimica.apps.web.parts.runs import DESIGNING, FITTING
@@ -194,7 +194,8 @@ def _section(section: Section, figures: str) -> None:
 def _content(section: Section, figures: str) -> None:
     with ui.column().classes("w-full gap-2"):
         for paragraph in filter(str.strip, section.text.split("\n\n")):
-            ui.label(in_page_words(paragraph)).style("white-space: pre-line; max-width: 70em")
+            text = unbroken(in_page_words(paragraph))
+            ui.label(text).style("white-space: pre-line; max-width: 70em")
         for k, shown in enumerate(section.shown):
             if isinstance(shown, (Curves, Heat, Bars, Parallel)):
                 Figure(src=f"{figures}/{k}.json", label=section.heading)
