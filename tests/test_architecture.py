@@ -72,7 +72,6 @@ HOMES = {
 }
 
 EXPORTED = {
-    "load_result",
     "BackCalculation",
     "Change",
     "formula_model",

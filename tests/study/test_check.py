@@ -145,4 +145,5 @@ def test_check_as_json(study: Write) -> None:
         "command": "check",
         "outcome": {"status": "done", "message": "nothing is wrong"},
         "problems": [],
+        "libraries": [],  # the model reads none
     }
