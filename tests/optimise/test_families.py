@@ -11,6 +11,10 @@ import pytest
 import estimica as es
 from estimica.optimise.assess.families import chosen_rows
 from estimica.optimise.assess.family_pictures import HOLD, HOLD_NOT, OPEN, kinds_of_runs
+from estimica.optimise.criteria.courses import Courses, drawing_times
+from estimica.optimise.criteria.panels import Panels
+from estimica.simulate.engine.result import Run
+from estimica.simulate.response import Response
 
 K = 30.0
 
@@ -142,3 +146,58 @@ def test_none_are_drawn_where_none_are_wanted_or_there_is_no_signal() -> None:
         none.picture("families")
     with pytest.raises(es.EstimicaError, match="curves"):
         es.sweep(servo(), vary={"d": [3, 6]}, curves=-1)
+
+
+@pytest.mark.parametrize("stop", [3.0, 0.3])  # all settle at the start, or none
+def test_curves_cost_no_simulation_of_their_own(stop: float, monkeypatch) -> None:
+    runs: list[int] = []
+    plain = Response.at_values
+
+    def counted(self: Response, values: np.ndarray, times: np.ndarray) -> Run:
+        runs.append(len(times))
+        return plain(self, values, times)
+
+    monkeypatch.setattr(Response, "at_values", counted)
+    counts = []
+    for curves in (0, 100):
+        runs.clear()
+        swept = es.sweep(servo(stop), vary={"d": [3, 6, 9], "m": [0.5, 2]}, curves=curves)
+        counts.append(len(runs))
+    assert len(swept.families[0].rows) == 6
+    assert counts[1] == counts[0]
+
+
+def test_scores_do_not_depend_on_what_is_drawn(drawn) -> None:
+    without = es.montecarlo(servo(), draw=DRAW, samples=60, curves=0)
+    np.testing.assert_allclose(without.values, drawn.values, rtol=1e-9)
+    np.testing.assert_array_equal(without.open, drawn.open)
+
+
+def test_curves_are_smooth_where_they_bend() -> None:
+    """A run of 10 s that bends in its first milliseconds: straight lines between the points."""
+    model = es.transfer_function("1/(T*s + 1)", parameters={"T": 0.002})
+    study = es.Study(
+        model,
+        [es.Tuner("T", start=0.002, min=0.001, max=0.01)],
+        [es.Case("step", stop=10.0, inputs={"u": 1.0})],
+        criteria=[es.Criterion("rise", "y", kind="rise-time", demand=1.0)],
+    )
+    family = es.sweep(study, vary={"T": [0.002, 0.003, 0.004]}).families[0]
+    assert len(family.time) == 301
+    assert np.diff(family.time).max() <= 10 / 150 * 1.001
+    fine = np.linspace(0, 0.02, 2000)
+    for T, values in zip([0.002, 0.003, 0.004], family.values, strict=True):
+        drawn_line = np.interp(fine, family.time, values)
+        np.testing.assert_allclose(drawn_line, 1 - np.exp(-fine / T), atol=0.01)
+
+
+def test_runs_that_are_scored_by_panels_are_drawn_from_them() -> None:
+    """A function of the user is scored in the way of the search: its run is read there."""
+    panels = Panels.of([0.0, 1.0, 3.0], 8)
+    times, places = panels.sampling
+    courses = Courses(np.append(drawing_times(panels, 301), 3.5))
+    courses.read(panels, {"y": np.where(times < 1, np.sin(times), np.cos(times))[places]})
+    t = courses.times[:-1]
+    exactly = np.where(t < 1, np.sin(t), np.cos(t))
+    np.testing.assert_allclose(courses.signals["y"][:-1], exactly, atol=1e-9)
+    assert np.isnan(courses.signals["y"][-1])  # after the end

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.estimate.setup import parameter_map_of
 from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.formulas import ValueScorer
 from estimica.optimise.criteria.score import (
@@ -41,8 +43,13 @@ class Scorer(Protocol):
     def places(self) -> Sequence[CriterionInCase]:
         """What it measures."""
 
-    def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
-        """Its measures, with gradients by the tuners where it has them, or why there are none."""
+    def at(
+        self, tuners: Vector, *, slopes: bool, courses: Courses | None = None
+    ) -> list[Measure] | str:
+        """Its measures, with gradients by the tuners where it has them, or why there are none.
+
+        The signals that it looks at go to `courses`.
+        """
 
 
 class Design:
@@ -97,10 +104,16 @@ class Design:
             q.copy(), tuners, self.places, values, least, None, ended=self._ended(measures)
         )
 
-    def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
-        """The scores at coordinates `q`, or the case that could not be simulated."""
+    def at(
+        self, q: Vector, *, slopes: bool = True, courses: Mapping[str, Courses] | None = None
+    ) -> DesignPoint | FailedDesign:
+        """The scores at coordinates `q`, or the case that could not be simulated.
+
+        The signals of the runs that are scored go to the `courses` of their cases.
+        """
         tuners = self.unknowns.values(q)
-        measures = self._measured(tuners, slopes, self._scorers if slopes else self._quick)
+        scorers = self._scorers if slopes else self._quick
+        measures = self._measured(tuners, slopes, scorers, courses or {})
         if isinstance(measures, FailedDesign):
             return measures
         values = np.array([m.value for m in measures], float)
@@ -139,13 +152,17 @@ class Design:
         return {p.case: m.ended for p, m in pairs if m.ended}
 
     def _measured(
-        self, tuners: Vector, slopes: bool, scorers: Sequence[Scorer]
+        self,
+        tuners: Vector,
+        slopes: bool,
+        scorers: Sequence[Scorer],
+        courses: Mapping[str, Courses] = MappingProxyType({}),
     ) -> list[Measure] | FailedDesign:
         measures: list[Measure] = []
         for scorer in scorers:
             self.simulations += 1
-            own = scorer.at(tuners, slopes=slopes)
             case = scorer.places[0].case if scorer.places else ""
+            own = scorer.at(tuners, slopes=slopes, courses=courses.get(case))
             if isinstance(own, str):
                 return FailedDesign(case, own, self.unknowns.named(tuners))
             for place, measure in zip(scorer.places, own, strict=True):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from estimica.base.arrays import Flags, Indices, Vector
-from estimica.base.errors import EstimicaError
-from estimica.execute.outcome import error_text
-from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import Executor
+from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.score import CriterionInCase
 from estimica.optimise.design import Design
 from estimica.study.study import Study
 
-#: times of a curve. Chosen: a screen shows some 150 bends, and hundreds of curves stay a page
-TIMES = 151
+#: times of a curve. Chosen: a screen shows some 150 bends and as many lie where the run bends, and
+#: hundreds of curves stay a page
+TIMES = 301
+
+#: signals of one sample: by case, by their texts
+SampleCourses = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,19 @@ class Family:
         return quantiles
 
 
+def _by_chance(count: int) -> Indices:
+    """All samples in an order of chance: the same for the same number of them."""
+    return np.asarray(np.random.default_rng(count).permutation(count), np.int64)
+
+
+def expected_rows(draws: int, samples: int, count: int) -> Flags:
+    """Samples whose curves will be drawn if none fails, before anything is known of them."""
+    order = _by_chance(samples)
+    expected = np.zeros(samples, bool)
+    expected[order[order < draws][:count]] = True
+    return expected
+
+
 def chosen_rows(good: Flags, least: Vector, count: int) -> tuple[Indices, Flags]:
     """Samples whose curves are drawn, `count` by chance and the extremes of every criterion.
 
@@ -63,24 +76,29 @@ def chosen_rows(good: Flags, least: Vector, count: int) -> tuple[Indices, Flags]
         for k in range(least.shape[1])
         for f in (np.argmin, np.argmax)
     }
-    by_chance = np.random.default_rng(len(good)).choice(known, count, replace=False)
+    order = _by_chance(len(good))
+    by_chance = order[good[order]][:count]
     rows = np.array(sorted({*extremes, *by_chance.tolist()}), np.int64)
     return rows, np.isin(rows, by_chance)
+
+
+def empty_courses(design: Design) -> dict[str, Courses]:
+    """Where the runs of a sample leave their signals, by case."""
+    return {
+        scorer.experiment.case: Courses(scorer.drawing_times(TIMES))
+        for scorer in design.trajectories
+    }
 
 
 def families(
     design: Design,
     study: Study,
-    samples: Vector,
     chosen: tuple[Indices, Flags],
-    hands: Executor,
-    context: Context[Design],
+    courses: Mapping[int, SampleCourses],
 ) -> tuple[Family, ...]:
-    """The signals behind the criteria in these samples, each simulated once more."""
+    """The signals behind the criteria in the samples that were chosen."""
     rows, typical = chosen
-    items = [samples[k].tolist() for k in rows]
-    outcomes = hands.map(_courses, items, context=context)
-    found = [o.result() if o.done else {} for o in outcomes]
+    found = [courses.get(int(k), {}) for k in rows]
     units = {q.name: q.unit for q in study.model.quantities()}
     made = []
     for scorer in design.trajectories:
@@ -96,7 +114,7 @@ def families(
                     signal,
                     units.get(signal, ""),
                     places,
-                    scorer.grid(TIMES),
+                    scorer.drawing_times(TIMES),
                     rows[kept],
                     values,
                     typical[kept],
@@ -124,20 +142,3 @@ def _reference(
         return None
     values = np.array([one[str(text)] for one in courses])
     return values[0] if np.array_equal(values, np.tile(values[0], (len(values), 1))) else None
-
-
-def _courses(design: Design, row: list[float]) -> dict[str, Any]:
-    """Values of all signals by case; a case that cannot be simulated has none."""
-    tuners = np.array(row, float)
-    courses: dict[str, Any] = {}
-    for scorer in design.trajectories:
-        try:
-            own = scorer.courses(tuners, TIMES)
-        except EstimicaError:
-            continue
-        except Exception as error:  # of a user's function, which was told of with its sample
-            error_text(error)
-            continue
-        if own is not None:
-            courses[scorer.experiment.case] = {n: v.tolist() for n, v in own.items()}
-    return courses

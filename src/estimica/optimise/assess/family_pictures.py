@@ -16,6 +16,7 @@ MOST_PANELS = 12  # of a page
 STRENGTH = 0.65  # of a single run, so that many of them show where they are dense
 DIGITS = 5  # of numbers in JSON: more than a picture shows
 IN_JSON = 20  # single runs of a family in JSON
+EVERY = 2  # of the times of a curve, which of them JSON has: it stays small
 
 ABOUT = (
     "The signals that the criteria look at, in many samples: the band, the median, and single runs "
@@ -159,7 +160,7 @@ def _object(assessment: Assessment, family: Family) -> dict[str, object]:
             "sample": int(family.rows[k]),
             "holds": None if kinds[OPEN][k] else bool(kinds[HOLD][k]),
             "settled": not kinds[OPEN][k],
-            "values": _rounded(family.values[k]),
+            "values": _rounded(family.values[k][::EVERY]),
         }
         for k in chosen
     ]
@@ -171,10 +172,10 @@ def _object(assessment: Assessment, family: Family) -> dict[str, object]:
         "simulated": len(family.rows),
         "counts": {word: int(rows.sum()) for word, rows in kinds.items()},
         "levels": list(_levels(assessment)),
-        "time": _rounded(family.time),
-        "low": _rounded(low),
-        "median": _rounded(middle),
-        "high": _rounded(high),
+        "time": _rounded(family.time[::EVERY]),
+        "low": _rounded(low[::EVERY]),
+        "median": _rounded(middle[::EVERY]),
+        "high": _rounded(high[::EVERY]),
         "runs": runs,
     }
 

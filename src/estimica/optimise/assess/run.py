@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from estimica.base.arrays import Flags, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.base.errors import DesignError, EstimicaError
 from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
@@ -21,7 +21,14 @@ from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for
-from estimica.optimise.assess.families import Family, chosen_rows, families
+from estimica.optimise.assess.families import (
+    Family,
+    SampleCourses,
+    chosen_rows,
+    empty_courses,
+    expected_rows,
+    families,
+)
 from estimica.optimise.assess.result import Assessment, FailedSample, local_sensitivity
 from estimica.optimise.assess.samples import Samples
 from estimica.optimise.criteria.score import FailedDesign
@@ -38,6 +45,8 @@ SAMPLES = "scores of samples "
 
 
 OnProgress = Callable[[Progress], None]
+#: values of some samples, and whether the signals of each are wanted for its curves
+Piece = tuple[list[list[float]], list[bool]]
 
 
 def assess(
@@ -64,7 +73,7 @@ def assess(
     varied = sampled_study(study, samples.names, samples.values[:1])
     with one_thread():
         design = _prepared(varied)
-    board = _SampleResults(samples, len(design.places), progress)
+    board = _SampleResults(samples, len(design.places), curves, progress)
     writer = run or NoRunWriter()
     local, interrupted = None, False
     drawn: tuple[Family, ...] = ()
@@ -79,14 +88,17 @@ def assess(
             map_with_checkpoints(
                 hands,
                 _scored,
-                {_key(first): rows for first, rows in pieces.items()},
+                {_key(first): piece for first, piece in pieces.items()},
                 context=context,
                 run=writer,
-                on_piece=lambda k, outcome: board.note(firsts[k], len(pieces[firsts[k]]), outcome),
+                on_piece=lambda k, outcome: board.note(
+                    firsts[k], len(pieces[firsts[k]][0]), outcome
+                ),
             )
             if curves:
                 chosen = chosen_rows(board.good(samples.draws), board.least, curves)
-                drawn = families(design, study, samples.values, chosen, hands, context)
+                board.complete(chosen[0], hands, context)
+                drawn = families(design, study, chosen, board.courses)
         if centre is not None:
             with one_thread():
                 local = local_sensitivity(design, np.array([centre[n] for n in samples.names]))
@@ -111,9 +123,13 @@ def assess(
 class _SampleResults:
     """What is known of the samples so far."""
 
-    def __init__(self, samples: Samples, places: int, progress: OnProgress | None) -> None:
+    def __init__(
+        self, samples: Samples, places: int, curves: int, progress: OnProgress | None
+    ) -> None:
         self._values = samples.values
         self._progress = progress
+        self._drawn = expected_rows(samples.draws, len(samples), curves)
+        self.courses: dict[int, SampleCourses] = {}  # of samples whose curves are drawn
         self.found = np.full((len(samples), places), np.nan)
         self.at_least = np.full((len(samples), places), np.nan)  # of what was not reached
         self.done = np.zeros(len(samples), bool)
@@ -148,13 +164,16 @@ class _SampleResults:
         for number in open_[:LARGEST].tolist():
             if rows and (number != first + len(rows) or perf_counter() - begun > TRIAL):
                 break
-            rows += _scored(design, [self._values[number].tolist()])
+            rows += _scored(design, self._piece([number]))
         run.checkpoint(_key(first), {"value": rows})
         run.flush()
         self.note(first, len(rows), ItemOutcome(rows))
         return (perf_counter() - begun) / len(rows)
 
-    def pieces(self, seconds: float, workers: int) -> dict[int, list[list[float]]]:
+    def _piece(self, numbers: Sequence[int] | Indices) -> Piece:
+        return self._values[numbers].tolist(), self._drawn[numbers].tolist()
+
+    def pieces(self, seconds: float, workers: int) -> dict[int, Piece]:
         """What is open, in stretches of about equal time, by the number of their first sample."""
         open_ = np.flatnonzero(~self.done)
         if not len(open_):
@@ -165,8 +184,16 @@ class _SampleResults:
         for stretch in np.split(open_, np.flatnonzero(np.diff(open_) > 1) + 1):
             for k in range(0, len(stretch), size):
                 part = stretch[k : k + size]
-                pieces[int(part[0])] = self._values[part].tolist()
+                pieces[int(part[0])] = self._piece(part)
         return pieces
+
+    def complete(self, chosen: Indices, hands: Executor, context: Context[Design]) -> None:
+        """Simulate again what is drawn and was not expected to be: extremes, stand-ins."""
+        open_ = [int(k) for k in chosen if int(k) not in self.courses]
+        items: list[Piece] = [([self._values[k].tolist()], [True]) for k in open_]
+        for k, outcome in zip(open_, hands.map(_scored, items, context=context), strict=True):
+            if outcome.done:
+                self.courses[k] = outcome.result()[0].get("courses", {})
 
     def note(self, first: int, count: int, outcome: ItemOutcome[Any]) -> None:
         """Keep the outcome of a piece and tell of it."""
@@ -179,6 +206,8 @@ class _SampleResults:
                     self.at_least[k] = one["at_least"]
                 if one.get("ended"):
                     self.ended[k] = one["ended"]
+                if one.get("courses"):
+                    self.courses[k] = one["courses"]
             else:
                 self.failures[k] = FailedSample(k, one["case"], one["failed"])
         if self._progress:
@@ -249,23 +278,29 @@ def _prepared(varied: Study) -> Design:
     return design
 
 
-def _scored(design: Design, rows: list[list[float]]) -> list[Mapping[str, Any]]:
+def _scored(design: Design, piece: Piece) -> list[Mapping[str, Any]]:
     """The scores of some samples as plain values."""
-    return [_score(design, np.array(row, float)) for row in rows]
+    return [_score(design, np.array(row, float), drawn) for row, drawn in zip(*piece, strict=True)]
 
 
-def _score(design: Design, row: Vector) -> Mapping[str, Any]:
+def _score(design: Design, row: Vector, drawn: bool) -> Mapping[str, Any]:
+    kept = empty_courses(design) if drawn else {}
     try:
-        point = design.at(design.unknowns.coordinates(row), slopes=False)
+        point = design.at(design.unknowns.coordinates(row), slopes=False, courses=kept)
     except EstimicaError as error:
         return {"failed": error.message, "case": ""}
     except Exception as error:  # of a user's function: the other samples go on
         return {"failed": error_text(error), "case": ""}
     if isinstance(point, FailedDesign):
         return {"failed": point.message, "case": point.case}
-    ended = {"ended": dict(point.ended)} if point.ended else {}
+    more: dict[str, Any] = {"ended": dict(point.ended)} if point.ended else {}
+    if kept:
+        more["courses"] = {
+            case: {text: values.tolist() for text, values in one.signals.items()}
+            for case, one in kept.items()
+        }
     if point.at_least is None:
-        return {"values": point.values.tolist(), "at_least": None, **ended}
+        return {"values": point.values.tolist(), "at_least": None, **more}
     scores = point.scores
     least = [s.at_least for s in scores]
-    return {"values": [s.value for s in scores], "at_least": least, **ended}
+    return {"values": [s.value for s in scores], "at_least": least, **more}

@@ -13,6 +13,7 @@ from estimica.compiled.model.interface import Model
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.flat.expression import Expression
 from estimica.flat.intervals import Interval, value_range
+from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.source.formula import Formula, parse_formula
 
@@ -39,8 +40,10 @@ class ValueScorer:
         moving = {*links.parameters, *links.tuners}
         self._partials = [{n: f.partial(n) for n in f.names if n in moving} for f in self._formulas]
 
-    def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
-        """The values of the formulas and their exact gradients."""
+    def at(
+        self, tuners: Vector, *, slopes: bool, courses: Courses | None = None
+    ) -> list[Measure] | str:
+        """The values of the formulas and their exact gradients; there is nothing to draw."""
         parameters, chain = self._links.at(tuners)
         names = self._links.tuners
         known = {

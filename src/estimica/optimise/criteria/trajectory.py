@@ -15,6 +15,7 @@ from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
 from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.optimise.criteria.courses import Courses, drawing_times
 from estimica.optimise.criteria.dense_signal import DenseSignal, motion
 from estimica.optimise.criteria.measures import MEASURES, NotReached, Window, band_of, rest
 from estimica.optimise.criteria.panels import FIRST, TO_COEFFICIENTS, Panels
@@ -173,11 +174,17 @@ class TrajectoryScorer:
         other._options = self._loose
         return other
 
-    def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
-        """The measures of one simulation, or why it failed."""
+    def at(
+        self, tuners: Vector, *, slopes: bool, courses: Courses | None = None
+    ) -> list[Measure] | str:
+        """The measures of one simulation, or why it failed; its signals go to `courses`."""
         run = self._resolved(tuners, slopes)
         if isinstance(run, str):
             return run
+        if courses is not None:
+            _, places = run.panels.sampling
+            nodes = {f.text: np.array(f.value(run.samples))[places] for f in self.formulas}
+            courses.read(run.panels, nodes)
         try:
             windows = self._windows(run, slopes)
             return [self._measure(a, run, windows, slopes) for a in self.asked]
@@ -300,29 +307,9 @@ class TrajectoryScorer:
         """The experiment with the tolerances that the study gives."""
         return self._response(times, tuners, outputs, False, self._loose)
 
-    def grid(self, count: int) -> Vector:
-        """Evenly spaced times from begin to end."""
-        return np.linspace(self.experiment.begin, self.experiment.end, count)
-
-    def courses(self, tuners: Vector, count: int) -> dict[str, Vector] | None:
-        """Every signal and reference by its text, at `count` times; None where it failed.
-
-        After the end that a model has made itself there is nothing: NaN.
-        """
-        times = self.grid(count)
-        wanted = tuple(dict.fromkeys(n for f in self.formulas for n in f.variables))
-        outputs = wanted or self._states[:1] or self._outputs[:1]
-        try:
-            run = self.response(times, tuners, outputs).at()
-        except SimulationError:
-            return None
-        end = run.termination if isinstance(run, Run) else None
-        if end is None and not run.ok:
-            return None
-        after = times > (np.inf if end is None else end.time)
-        none = np.zeros((*run.Y.shape, 0))
-        samples = sampled(times, outputs, run.Y, none, self.links, tuners, self.fixed)
-        return {f.text: np.where(after, np.nan, np.array(f.value(samples))) for f in self.formulas}
+    def drawing_times(self, count: int) -> Vector:
+        """Times from begin to end, closer together where the run at the start bends."""
+        return drawing_times(self._first, count)
 
     def _response(
         self,

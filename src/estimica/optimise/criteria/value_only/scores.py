@@ -9,7 +9,7 @@ are cut), the run is scored again in the way of the search, with the same tolera
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from estimica.base.arrays import Flags, Indices, Vector
 from estimica.base.errors import EstimicaError, SimulationError
 from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.measures import Window
 from estimica.optimise.criteria.panels import FIRST, Panels
 from estimica.optimise.criteria.score import CriterionInCase, Measure
@@ -83,12 +84,14 @@ class ValueOnlyScorer:
         self._course: RunBreaks
         self._mesh: ValueOnlyMesh
 
-    def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
-        """The measures of one run, or why it failed."""
-        measures = None if slopes else self._quick(tuners)
+    def at(
+        self, tuners: Vector, *, slopes: bool, courses: Courses | None = None
+    ) -> list[Measure] | str:
+        """The measures of one run, or why it failed; its signals go to `courses`."""
+        measures = None if slopes else self._quick(tuners, courses)
         if measures is None:
             self.again += 1
-            return self._exact.at(tuners, slopes=slopes)
+            return self._exact.at(tuners, slopes=slopes, courses=courses)
         return measures
 
     def settle(self, tuners: Vector, fixed: Sequence[float], windows: Sequence[Window]) -> bool:
@@ -116,10 +119,10 @@ class ValueOnlyScorer:
             self._mesh = self._mesh.cut(coarse)
         return True
 
-    def _quick(self, tuners: Vector) -> list[Measure] | None:
+    def _quick(self, tuners: Vector, courses: Courses | None) -> list[Measure] | None:
         mesh = self._mesh
         for _ in range(ROUNDS):
-            run = self._run(tuners, mesh.sampling[0])
+            run = self._run(tuners, mesh.sampling[0], courses)
             if run is None:
                 return None
             breaks = self._course.breaks_at(run)
@@ -152,14 +155,25 @@ class ValueOnlyScorer:
         )  # fmt: skip
         return status, values, least, coarse
 
-    def _run(self, tuners: Vector, times: Vector) -> Run | None:
+    def _run(self, tuners: Vector, times: Vector, courses: Courses | None = None) -> Run | None:
+        """A run at some times; with `courses` it is sampled at theirs too."""
         values = self._response.values.copy()
         values[self._parameters] = self._signals.links.at(tuners)[0]
+        wanted = times if courses is None else np.union1d(times, courses.times)
         try:
-            run = self._response.at_values(values, times)
+            run = self._response.at_values(values, wanted)
         except SimulationError:
             return None
-        return run if run.ok and run.log.size < LOG_SIZE * LOG_WIDTH else None
+        if not run.ok or run.log.size >= LOG_SIZE * LOG_WIDTH:
+            return None
+        if courses is None:
+            return run
+        seen = run.Y[np.searchsorted(wanted, courses.times)]
+        signals = self._signals.of(courses.times, seen, tuners)
+        for formula in self._signals.formulas:
+            courses.signals[formula.text] = signals[:, self._signals.place(formula)].copy()
+        Y = np.ascontiguousarray(run.Y[np.searchsorted(wanted, times)])
+        return replace(run, times=times, Y=Y)
 
 
 def value_only_scorer(exact: TrajectoryScorer, start: Vector) -> ValueOnlyScorer | TrajectoryScorer:
