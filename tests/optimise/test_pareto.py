@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -156,13 +157,50 @@ def test_a_front_within_limits_that_nothing_reaches_is_empty_and_says_so(
     found = es.pareto(
         study, ["f", "g"], method=method, points=5, population=8, max_iterations=3, starts=starts
     )
-    assert found.outcome.status == "failed"
-    assert found.outcome.message.startswith("no design was found that keeps to the limits")
+    assert found.outcome.status == "infeasible"
+    assert found.outcome.message.startswith("the limits cannot be met: 'never'")
     assert found.designs == ()
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["front"] == []
     assert "0 designs" in str(found)
     found.report(tmp_path / "front.html")
     found.write(tmp_path / "front.csv")
+
+
+@pytest.mark.parametrize(
+    ("settings", "tried"),
+    [
+        ({}, "from 8 starts"),
+        ({"starts": 1}, "from 1 start"),
+        ({"method": "nsga2", "population": 8, "max_iterations": 3}, r"in any of \d+ designs"),
+    ],
+)
+def test_an_empty_front_claims_no_more_than_was_tried(
+    settings: dict[str, object], tried: str
+) -> None:
+    """A limit that holds in a spot which no search finds: it can be met."""
+    criteria = [
+        es.Criterion("f", "x^2"),
+        es.Criterion("g", "(x - 2)^2"),
+        es.Criterion("spot", "2 - exp(-((x - 0.777)*1e6)^2)", demand=1.5, role="at-most"),
+    ]
+    study = formula_study({"x": (0.3, 0.0, 3.0)}, criteria)
+    found = es.pareto(study, ["f", "g"], points=4, **settings)
+    assert found.outcome.status == "not met"
+    assert re.match(f"the limits were not met {tried}; ease a demand", found.outcome.message)
+    assert not found.outcome.ok
+
+
+def test_the_ends_of_a_front_are_searched_from_several_starts() -> None:
+    """f has a valley at 4.5 where it is 0, and one at the start where it is not."""
+    criteria = [
+        es.Criterion("f", "0.02*(x - 4.5)^2 + 0.5*(1 - cos(2*pi*(x - 4.5)))", demand=1.0),
+        es.Criterion("g", "(x - 4.6)^2 + 0.1", demand=1.0),
+    ]
+    study = formula_study({"x": (0.6, 0.0, 6.0)}, criteria)
+    found = es.pareto(study, ["f", "g"], points=4)
+    least = min(float(d.weighted[0]) for d in found.designs)
+    assert least == pytest.approx(0.0, abs=1e-3)
+    assert found.outcome.message.endswith("its ends from 8 starts")
 
 
 def test_a_criterion_of_the_front_is_no_limit_of_it() -> None:

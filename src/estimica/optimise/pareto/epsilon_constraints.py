@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from estimica.optimise.methods.box import start_points
 from estimica.optimise.methods.sqp import sqp
 from estimica.optimise.methods.stop import Stop, patience, tolerance
 from estimica.optimise.methods.verification import Verification, criteria_kinds, run_search
+from estimica.optimise.optimum.starts import DEFAULT, LONG
 from estimica.optimise.pareto.role_view import RoleView, known_by_criterion, largest_by_criterion
 from estimica.optimise.problem import OptimisationProblem, SearchStopped
 from estimica.optimise.robust import RobustDesign, combined
@@ -34,8 +35,8 @@ MISSED = 1e-4  # of a limit: such designs are not on the front; as in `optimum.r
 #: leaves, so that the others have some room, and too little to be seen in a picture
 BESIDE = 1e-3
 LEAST = 1e-9  # a limit in units of its demand must be positive, also where a range begins at zero
-#: not "front", under which older runs noted scores without what was not reached
-NOTED = "design of front "
+#: not "design of front", under which older runs numbered further starts among all designs
+NOTED = "design of the front "
 
 
 class EpsilonSearch:
@@ -47,6 +48,11 @@ class EpsilonSearch:
         self._design, self._names, self._table, self._run = design, tuple(names), table, run
         self._noted = run.checkpoints()
         self._solved = 0
+        self._numbered = (
+            0  # designs with a number for a name; further starts have names of their own
+        )
+        self._spent = 0.0  # s of processor, on further starts
+        self.starts = 0  # that the ends of the front were searched from, all of them
         self._begun = perf_counter()
         self.points: list[DesignPoint] = []
         self.failures: list[FailedDesign] = []
@@ -58,8 +64,9 @@ class EpsilonSearch:
         names, count = self._names, self._table.pareto.points
         inner = max(count - len(names) - 1, 1)
         per_axis = inner if len(names) == 2 else max(round(inner ** (1 / (len(names) - 1))), 1)
-        planned = (1 + (self._table.starts or 1)) * len(names) + 1 + per_axis ** (len(names) - 1)
-        starts = start_points(self._design.unknowns, self._table.starts or 1, self._table.seed)
+        asked = self._asked
+        planned = (1 + asked) * len(names) + 1 + per_axis ** (len(names) - 1)
+        starts = start_points(self._design.unknowns, asked, self._table.seed)
         alone = []
         for name in names:
             alone.append(self._alone(name, starts))
@@ -79,14 +86,32 @@ class EpsilonSearch:
                 self.points.append(point)
             tell(min(self._solved / planned, 1.0))
 
+    @property
+    def _asked(self) -> int:
+        """Starts of each end; designs that are numbered are for the front where nobody asks."""
+        table = self._table
+        if table.starts is not None:
+            return table.starts
+        return 1 if table.max_evaluations is not None else DEFAULT
+
     def _alone(self, name: str, starts: Sequence[Vector]) -> DesignPoint | None:
-        """Where one criterion is least, of all starts."""
+        """Where one criterion is least, of all starts; nobody waits for those not asked for."""
         points: list[DesignPoint] = []
+        made, each = 0, 0.0
         for k, q in enumerate(starts):
+            begun = process_time()
+            key = f"{name}, start {k + 1}" if k else ""
+            unasked = k and self._table.starts is None and NOTED + key not in self._noted
+            if unasked and self._spent + each > LONG:
+                break
             if k and isinstance(self._design.at(q, slopes=False), FailedDesign):
                 continue
-            point = self._solve([name], {}, q, far=not k)
+            point = self._solve([name], {}, q, far=not k, key=key)
             points += [point] if point is not None else []
+            made += 1
+            each = each or process_time() - begun
+            self._spent += process_time() - begun if k else 0.0
+        self.starts = min(self.starts or made, made)
         return min(points, key=lambda p: float(largest_by_criterion(p, [name])[0]), default=None)
 
     def _ends(
@@ -118,11 +143,20 @@ class EpsilonSearch:
         return min(self.points, key=distance).q
 
     def _solve(
-        self, small: Sequence[str], limits: Mapping[str, float], start: Vector, *, far: bool = False
+        self,
+        small: Sequence[str],
+        limits: Mapping[str, float],
+        start: Vector,
+        *,
+        far: bool = False,
+        key: str = "",
     ) -> DesignPoint | None:
         """One design; `far` looks for further starts, which between the ends of a front its
-        neighbours are."""
-        key = f"{NOTED}{self._solved:05d}"
+        neighbours are. Without a `key` it is noted by its number."""
+        if not key:
+            key = f"{self._numbered:05d}"
+            self._numbered += 1
+        key = NOTED + key
         self._solved += 1
         noted = self._noted.get(key)
         if noted is not None:

@@ -29,6 +29,7 @@ from estimica.optimise.methods.box import box_around
 from estimica.optimise.methods.genetic import first_generation
 from estimica.optimise.methods.pymoo import library, several_objectives
 from estimica.optimise.methods.stop import Stop
+from estimica.optimise.optimum.contradiction import contradiction
 from estimica.optimise.optimum.result import search_outcome
 from estimica.optimise.optimum.run import settings_of, side_by_side, started
 from estimica.optimise.pareto.epsilon_constraints import EpsilonSearch
@@ -153,7 +154,10 @@ def _searched(
     left_out = len(search.points) - len(reached)
     designs = _front_designs(reached, names, table.pareto.points)
     if not designs and outcome.ok:
-        outcome = _nothing_found(left_out)
+        outcome = _nothing_found(design, search, left_out)
+    elif outcome.ok and search.starts > 1:
+        message = f"{outcome.message}, its ends from {search.starts} starts"
+        outcome = search_outcome(outcome.status, message)
     return Front(
         study=study,
         settings=table,
@@ -186,14 +190,23 @@ def _front_designs(
     return tuple(sorted(designs, key=lambda d: tuple(d.weighted)))
 
 
-def _nothing_found(left_out: int) -> Outcome:
+def _nothing_found(
+    design: AnyDesign, search: EpsilonSearch | _GeneticFront, left_out: int
+) -> Outcome:
+    """Why a front is empty; limits cannot be met only where that is proven."""
     if left_out:
         message = f"in none of {left_out} designs are all criteria of the front reached"
         return search_outcome("failed", f"{message}; simulate longer, or start elsewhere")
+    reason = contradiction(design)
+    if reason is not None:
+        return search_outcome("infeasible", f"the limits cannot be met: {reason}")
+    tried = f"in any of {search.evaluations} designs"
+    if search.starts:
+        tried = "from 1 start" if search.starts == 1 else f"from {search.starts} starts"
     return search_outcome(
-        "failed",
-        "no design was found that keeps to the limits; ease a demand, widen the bounds of the "
-        "tuners, or start elsewhere",
+        "not met",
+        f"the limits were not met {tried}; ease a demand, widen the bounds of the tuners, or start "
+        "elsewhere",
     )
 
 
@@ -207,6 +220,7 @@ class _GeneticFront:
         self, design: AnyDesign, names: tuple[str, ...], table: OptimiseTable, many: Many
     ) -> None:
         self.points: list[DesignPoint] = []
+        self.starts = 0  # a population has none of its own
         self._names, self._table = names, table
         traded = RoleView(design, names)
         self._problem = OptimisationProblem(
