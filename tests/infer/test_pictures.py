@@ -39,6 +39,30 @@ def backwards() -> Result:
     return es.backcalculate(es.Study(drop, (), [case]), "r", against=["i"])
 
 
+def designing() -> es.Study:
+    """Two criteria that contradict each other, in one tuner."""
+    criteria = [es.Criterion("near", "x^2"), es.Criterion("far", "(x - 2)^2")]
+    model = es.formula_model({c.name: c.of for c in criteria}, [])
+    return es.Study(model, [es.Tuner("x", start=0.5, min=-1, max=3)], [], criteria=criteria)
+
+
+def stepping() -> Result:
+    t = np.linspace(0, 30, 301)
+    y = 4 * -np.expm1(-np.maximum(t - 2.5, 0) / 3)
+    return es.first_guess({"time": t, "u": np.where(t >= 2, 1.0, 0.0), "y": y}, "u", "y")
+
+
+def waving() -> Result:
+    w = np.geomspace(0.01, 10, 40)
+    return es.bode_guess(w, 2 * np.exp(-0.5j * w) / (1 + 3j * w))
+
+
+def exciting() -> Result:
+    wave = {"step": 0.5, "duration": 20, "vary": {"frequency": [0.05, 0.1]}}
+    values = {"K": 1.0, "tau": 2.0}
+    return es.design_input(es.transfer_function("K/(1 + tau*s)"), wave, values=values)
+
+
 RESULTS = {
     "fit": fitted,
     "backcalculate": backwards,
@@ -55,6 +79,13 @@ RESULTS = {
     "region": lambda: es.region(fitted(), "a", "b", points=8),
     "bands": lambda: es.bands(fitted()),
     "posterior": lambda: es.sample(fitted(), 20, chains=2, warmup=20),
+    "optimise": lambda: es.optimise(designing(), starts=2),
+    "pareto": lambda: es.pareto(designing(), points=4, starts=1),
+    "sweep": lambda: es.sweep(designing(), vary={"x": [0.0, 1.0, 2.0]}),
+    "montecarlo": lambda: es.montecarlo(designing(), draw={"x": {"min": 0, "max": 2}}, samples=20),
+    "input design": exciting,
+    "first guess of a step": stepping,
+    "first guess of a Bode plot": waving,
 }
 
 
