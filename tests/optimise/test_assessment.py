@@ -324,8 +324,8 @@ def test_ctrl_c_returns_what_is_done(decay: es.Study) -> None:
     ("seconds", "workers", "size"), [(1e-6, 1, 250), (PIECE / 10, 1, 10), (5.0, 2, 1)]
 )
 def test_pieces_are_cut_by_the_time_of_a_sample(seconds: float, workers: int, size: int) -> None:
-    board = _SampleResults(grid({"p": range(1000)}), 1, None)
-    sizes = [len(rows) for rows in board.pieces(seconds, workers).values()]
+    board = _SampleResults(grid({"p": range(1000)}), 1, 0, None)
+    sizes = [len(rows) for rows, _ in board.pieces(seconds, workers).values()]
     assert max(sizes) == size
     assert sum(sizes) == 1000
 
