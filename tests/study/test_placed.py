@@ -53,7 +53,7 @@ name = "speed"
         ("[sweep]\nvary = { a = { from = 1 } }", ("sweep", "vary", "a", "to"), "'to' is missing"),
         ('[release]\norder = [["a"], 3]', ("release", "order", 1), "write a name, or a list of candidates"),
         ("[[case]]\ndata = 'x'", ("case", 0, "name"), "'name' is missing"),
-        ("[[case]]\nname = 'x'\ndata = 3", ("case", 0, "data"), "write the path of a file, in quotes"),
+        ("[[case]]\nname = 'x'\ndata = 3", ("case", 0, "data"), "write the path of a file, in quotes, or a list of them"),
         ("[[case]]\nname = 'x'\nfrom = 5\nto = 1", ("case", 0, "from"), "from 5 is not before to 1"),
         (
             "[[case]]\nname = 'x'\noutputs = { y = { column = 'c', weight = -1 } }",
@@ -99,7 +99,7 @@ def test_all_problems_of_a_text_are_told_at_the_cases_they_are_in() -> None:
     )
     assert [(p.place, p.code) for p in located_problems(text)] == [
         (("case", 0, "data"), "C001"),
-        (("case", 1, "to"), "C001"),
+        (("case", 1, "to"), "C136"),
         (("case", 2, "begin"), "C001"),
         (("estimate", "starts"), "Q002"),
         (("case", 4, "name"), "C003"),

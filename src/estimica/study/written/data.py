@@ -12,6 +12,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError, StudyError
+from estimica.base.files.read import read_bytes
 from estimica.data.joining import joined
 from estimica.data.readers import read_table
 from estimica.data.table import Data
@@ -86,7 +87,7 @@ class CaseData:
                 numbers = {n: v for n, v in data.columns.items() if n not in texts}
                 write_csv(draft, numbers, units=data.units, texts=texts)
                 again = read_table(draft, None, (reading or Reading()).options(case.time))
-                content = draft.read_bytes()
+                content = read_bytes(draft, draft.stat().st_size + 1)  # our own, of any size
             why = "" if is_same_table(data, again, case.time) else "it reads back differently"
         except EstimicaError as error:
             why = error.message.replace(str(draft), name)
