@@ -22,7 +22,7 @@ KINDS = {
     f"({SLOW} from one sample to the next)",
     "small N": "{0} samples of each output",
     "at a bound": f"as balanced, with a bound {NEAR:g} standard errors from the truth of one tuner",
-    "known σ": "{0} samples of each output, whose standard deviation is told (`sigma`)",
+    "known σ": "{0} samples of each output, whose standard deviation is given (`sigma`)",
 }
 
 

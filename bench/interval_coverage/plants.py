@@ -171,7 +171,7 @@ def growth() -> Plant:
 
 
 def room() -> Plant:
-    """A heated room and its wall, whose temperature at the start is found along."""
+    """A heated room and its wall, whose temperature at the start is estimated as well."""
     corners = (2.0, 4.0)
 
     def heating(t: np.ndarray) -> np.ndarray:
