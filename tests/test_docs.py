@@ -19,6 +19,7 @@ PAGES = [
     *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
 ]
 COLD = ("README", "getting-started")  # in a Python that has imported nothing, as a user's has
+ROOM = ("states-and-forecasts",)  # whose study is that of an example
 MODELS = [
     *sorted((ROOT / "examples").glob("*.mo")),
     ROOT / "src" / "estimica" / "apps" / "cli" / "demo" / "DrumBoiler.mo",
@@ -51,6 +52,8 @@ def bring_fmu(folder: Path) -> None:
 def test_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     for model in MODELS:
         shutil.copy(model, tmp_path)
+    if page.stem in ROOM:
+        shutil.copytree(ROOT / "examples" / "lived_in_room", tmp_path, dirs_exist_ok=True)
     if "rcThermal.fmu" in page.read_text(encoding="utf-8"):
         bring_fmu(tmp_path)
     for text in blocks(page, "modelica"):

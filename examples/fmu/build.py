@@ -179,6 +179,8 @@ def _variables(model: Model) -> str:
         chosen = model.of(role)
         first = chosen[0].number if chosen else len(model.variables)
         lines.append(f"enum {{ N{letter} = {len(chosen)}, {letter}0 = {first} }};")
+    if any(v.name == "ended" for v in model.variables):
+        lines.append("#define CAN_END")
     names = ", ".join(f"I_{identifier(v.name)} = {v.number}" for v in model.variables)
     starts = ", ".join(repr(float(v.start or 0)) for v in model.variables)
     nominals = ", ".join(repr(v.nominal or 1.0) for v in model.of("state"))

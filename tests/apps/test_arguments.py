@@ -41,7 +41,7 @@ def test_start_values_are_numbers() -> None:
 def test_inputs_are_numbers_or_columns_of_files(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_text("t,valve,fuel\n0,0.5,20\n1,0.7,30\n", encoding="utf-8")
-    found = arguments.inputs(["uc=3", f"fc={path}:fuel"], "linear")
+    found, _ = arguments.inputs(["uc=3", f"fc={path}:fuel"], "linear")
     assert found["uc"] == 3.0
     signal = found["fc"]
     assert isinstance(signal, dict)

@@ -395,6 +395,41 @@ def test_a_fitted_value_reaches_another_name_in_a_larger_model(vehicle: Path) ->
     assert es.read_study(vehicle).tables["model"]["fix"]["mot.R"] == pytest.approx(2500, rel=1e-4)  # type: ignore[index]
 
 
+def test_the_last_run_of_a_larger_model_is_its_own_and_not_that_of_its_part(vehicle: Path) -> None:
+    """A Monte Carlo after Optimise is of the optimum, also where [from_fit] names another study."""
+    fitted = told("fit", vehicle.with_name("motor.toml"))
+    text = vehicle.read_text(encoding="utf-8").replace('of = "y"', 'of = "(y - 2)^2"')
+    draws = "[montecarlo]\nsamples = 4\n[montecarlo.draw]\n"
+    vehicle.write_text(f'{text}\n{draws}"mot.k" = {{ min = 0.4, max = 0.6 }}\n', encoding="utf-8")
+    before = run("sweep", vehicle, "--fit", "last", "--vary", "gain=1,2", "--json")
+    assert json.loads(before.stdout)["from"]["run"] == fitted["run"]  # there is no other yet
+    best = told("optimise", vehicle)
+    gain = best["tuners"]["gain"]["value"]
+    assert gain == pytest.approx(4, rel=1e-2)  # 0.25/0.5 times the gain is 2
+    for which in ("last", best["run"]):
+        scatter = told("montecarlo", vehicle, "--fit", which, "--curves", "0")
+        assert scatter["from"]["run"] == best["run"]
+        for k, value in zip(
+            scatter["samples"]["mot.k"], scatter["criteria"]["step"]["end"]["values"], strict=True
+        ):
+            expected = (gain * 0.25 / k - 2) ** 2  # 0.25 is of the fitted R
+            assert value == pytest.approx(expected, rel=1e-2, abs=1e-4)
+    used = run("use", "last", vehicle)
+    assert "mot.R: 1000 → 2500 mOhm" in used.stdout
+    assert f"gain: 1 → {gain:.6g}" in used.stdout
+
+
+def test_a_run_that_is_older_than_the_table_says_what_it_lacks(vehicle: Path) -> None:
+    told("fit", vehicle.with_name("motor.toml"))
+    with_table = vehicle.read_text(encoding="utf-8")
+    without = with_table.replace('[from_fit]\nstudy = "motor.toml"\n"mot.R" = "R"\n', "")
+    vehicle.write_text(without, encoding="utf-8")
+    old = told("optimise", vehicle)
+    vehicle.write_text(with_table, encoding="utf-8")
+    swept = run("sweep", vehicle, "--fit", "last", "--vary", "gain=1,2", "--curves", "0")
+    assert f"run {old['run']} (optimise of 'vehicle') has no 'mot.R' of [from_fit]" in plain(swept)
+
+
 def test_units_that_contradict_are_refused_and_endings_are_proposed(vehicle: Path) -> None:
     fitted = told("fit", vehicle.with_name("motor.toml"))
     vehicle.write_text(VEHICLE.replace('"mot.R" = "R"', '"mot.m" = "R"'), encoding="utf-8")

@@ -32,6 +32,7 @@ FUNCTION = "def f(x, t=0, k=1.0):\n    return k*x\n"
 #: places whose text is code today; the others may become so tomorrow
 LIVE: tuple[Place, ...] = (
     ("model", "source"),
+    ("model", "functions", "entry"),
     ("estimate", "criterion"),
     ("criterion", 0, "function"),
 )

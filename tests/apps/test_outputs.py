@@ -50,6 +50,19 @@ equation
   annotation(experiment(StopTime = 10));
 end Lag;
 """
+DRIFT = """[model]
+source = "Lag.mo"
+[tune]
+T = { start = 2, min = 0.5, max = 5 }
+[process_noise]
+y = "noise"
+[estimate]
+criterion = "prediction"
+[[case]]
+name = "drift"
+data = "drift.csv"
+outputs = { y = "y" }
+"""
 DESIGN = """[model]
 source = "Lag.mo"
 [tune]
@@ -69,8 +82,31 @@ draw = { T = { min = 1, max = 3 } }
 samples = 5
 """
 
+DECAY = """[model]
+source = "Decay.mo"
+[tune]
+k = { start = 0.5 }
+[estimate]
+criterion = "ml"
+[[case]]
+name = "a"
+data = "decay.csv"
+outputs = { x = "x" }
+"""
+FOLLOW = """[model]
+source = "Lag.mo"
+[tune]
+T = { start = 2, min = 0.5, max = 5 }
+[[case]]
+name = "step"
+data = "follow.csv"
+outputs = { y = "y" }
+[estimate]
+criterion = "ml"
+"""
+
 #: options that name a file or folder which is read, or the store, which has its own tests
-READ = {"store", "second", "library", "folder"}
+READ = {"store", "second", "library", "folder", "inputs", "follow", "state"}
 #: how each command is called, and the endings of its outputs by option
 WRITES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "fit": (
@@ -91,9 +127,14 @@ WRITES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "profile": (("line.toml", "a"), {"--report": "r.html"}),
     "identifiability": (("line.toml", "--no-structural"), {"--report": "r.html"}),
     "residuals": (("line.toml",), {"--report": "r.html"}),
+    "monitor": (("follow.toml", "--once", "--no-state"), {"--report": "r.html"}),
     "map": (("line.toml", "a", "b", "--points", "3"), {"--report": "r.html"}),
     "crossvalidate": (("line.toml", "--by", "time", "--folds", "2"), {"--report": "r.html"}),
     "release": (("line.toml",), {"--report": "r.html"}),
+    "find-noise": (("decay.toml",), {"--report": "r.html"}),
+    "states": (("drift.toml",), {"--report": "r.html", "--csv": "c.csv"}),
+    "predict": (("drift.toml", "--ahead", "2"), {"--report": "r.html", "--csv": "c.csv"}),
+    "forecast": (("drift.toml", "--until", "60"), {"--report": "r.html", "--csv": "c.csv"}),
     "montecarlo": (("lag.toml",), {"--report": "r.html", "--csv": "c.csv"}),
     "optimise": (
         ("lag.toml", "--method", "pattern", "--max-evaluations", "20"),
@@ -130,13 +171,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     t = np.arange(400) * 0.1
     late = np.maximum(t - 2, 0)
     write_csv("step.csv", {"time": t, "u": 1.0 * (t >= 2), "y": 2 - 2 * np.exp(-late / 3)})
+    write_csv("decay.csv", {"time": t[:60], "x": np.exp(-t[:60]) + 0.01 * rng.standard_normal(60)})
+    write_csv("drift.csv", {"time": t, "y": 1 - np.exp(-t / 2) + 0.1 * rng.standard_normal(400)})
     u = np.tile(rng.standard_normal(100), 4)
     write_csv("record.csv", {"time": t, "u": u, "y": u + 0.01 * rng.standard_normal(400)})
+    y = 1 - np.exp(-t / 3) + 0.01 * rng.standard_normal(400)
+    write_csv("follow.csv", {"time": t, "y": y})
     for name, text in {
+        "follow.toml": FOLLOW,
         "line.toml": LINE,
         "likely.toml": LIKELY,
         "lag.toml": DESIGN,
+        "drift.toml": DRIFT,
         "Lag.mo": LAG,
+        "decay.toml": DECAY,
+        "Decay.mo": "model Decay parameter Real k = 0.5; Real x(start = 1, fixed = true); "
+        "equation der(x) = -k*x; end Decay;",
     }.items():
         Path(name).write_text(text, encoding="utf-8")
     for name, folder in {"ohm": "ohm", "input_design": "in"}.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,15 @@ def test_a_front_tells_its_ends(results: dict[str, Any]) -> None:
 def test_what_follows_from_a_fit_tells_its_unknowns(results: dict[str, Any]) -> None:
     for command in ("fit", "bootstrap", "profile", "crossvalidate"):
         told = facts(stored(results[command]))
-        assert told["x"].startswith(f"{results['fit']['parameters']['x']['value']:.6g} "), command
+        found = results["fit"]["parameters"]["x"]
+        value, error = found["value"], found.get("stderr")
+        word = told["x"].split()[0]
+        if "±" in told["x"]:  # two digits of the standard error, and none of the value beyond
+            assert error is not None
+            decimals = 1 - math.floor(math.log10(float(f"{error:.2g}")))
+            assert float(word) == pytest.approx(round(value, decimals), rel=1e-12), command
+        else:
+            assert word == f"{value:.6g}", command
     assert " … " in facts(stored(results["profile"]))["x"]
     assert facts(stored(results["crossvalidate"]))["verdict"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from estimica.base import presenters
 from estimica.base import view as show
+from estimica.base.text import with_error
 from estimica.base.view import Curve, Curves, Form, Panel, Table
 
 TIME = np.linspace(0.0, 1.0, 5)
@@ -32,9 +34,9 @@ def test_everything_that_can_be_shown_has_a_renderer(shown: Curves | Table, form
 
 
 def test_the_presenter_of_the_table_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(presenters.RENDERERS["Table"], Form.TEXT, "builtins:repr")
+    monkeypatch.setitem(presenters.RENDERERS["Table"], Form.TEXT, "builtins:type")
     table = Table(("only",), ())
-    assert show.text(table) == repr(table)
+    assert show.text(table) == str(Table)
 
 
 def test_every_kind_of_thing_to_see_has_all_forms() -> None:
@@ -67,3 +69,22 @@ def test_a_rounded_number_keeps_its_value_and_travels() -> None:
 
     number = pickle.loads(pickle.dumps(show.Rounded(19.2299, 3)))
     assert (float(number), str(number)) == (19.2299, "19.230")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (285.9123, 1.4142, "285.9 ± 1.4"),
+        (2.0, 0.2, "2 ± 0.2"),
+        (8.15983e-5, 1.234e-7, "8.16e-05 ± 1.2e-07"),
+        (0.00528923, 0.00966344, "0.0053 ± 0.0097"),
+        (1234567.0, 45678.0, "1235000 ± 46000"),
+        (-1e-9, 0.5, "0 ± 0.5"),
+        (3.0, math.inf, "3 ± inf"),
+        (9.996, 0.0996, "10 ± 0.1"),
+    ],
+)
+def test_a_value_has_no_digits_beyond_its_standard_error(
+    value: float, error: float, words: str
+) -> None:
+    assert with_error(value, error) == words

@@ -269,10 +269,10 @@ def test_new_takes_the_sample_time_from_the_data(tmp_path: Path) -> None:
     from estimica.apps.draft import draft_study
 
     _measured().to_csv(tmp_path / "run.csv", index=False)
-    drafted = draft_study("b*z^-2/(z - a)", None, [tmp_path / "run.csv"], tmp_path, [])
+    drafted = draft_study("b*z^-2/(z - a)", None, [tmp_path / "run.csv"], tmp_path, []).text
     assert "sample_time = 0.1   # seconds, as the data have it" in drafted
     assert "\nz =" not in drafted
-    alone = draft_study("b/(z - a)", None, [], tmp_path, [])
+    alone = draft_study("b/(z - a)", None, [], tmp_path, []).text
     assert re.search(r"sample_time = 1   # seconds, set it: no data say it", alone)
 
 

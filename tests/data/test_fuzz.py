@@ -55,7 +55,7 @@ def test_mutilated_text_gives_data_or_a_clear_error(tmp_path: Path, ending: str)
             data.time()
         except EstimicaError as error:
             told.append(str(error))
-    assert 0 < len(told) < 180
+    assert 0 < len(told) < 190  # most cuts break a table, but not all
     assert not [message for message in told if len(message.splitlines()) != 1]
 
 

@@ -20,13 +20,13 @@ def write(folder: Path, text: str) -> Path:
 def test_separator_is_found_out(tmp_path: Path, separator: str) -> None:
     rows = [("time", "u"), ("0", "1.5"), ("1", "2.5")]
     path = write(tmp_path, "\n".join(separator.join(row) for row in rows))
-    time, value = read_signal(path, None, prefer="u")
+    time, value, _ = read_signal(path, None, prefer="u")
     assert list(time) == [0.0, 1.0]
     assert list(value) == [1.5, 2.5]
 
 
 def test_time_column_need_not_be_the_first(tmp_path: Path) -> None:
-    time, value = read_signal(write(tmp_path, "u,t\n5,0\n6,1\n"), None, prefer="x")
+    time, value, _ = read_signal(write(tmp_path, "u,t\n5,0\n6,1\n"), None, prefer="x")
     assert list(time) == [0.0, 1.0]
     assert list(value) == [5.0, 6.0]
 

@@ -26,7 +26,7 @@ from estimica.estimate.criteria.noise_likelihood import ResidualLimits, normal
 from estimica.estimate.fit.present import quality
 from estimica.estimate.objective.cost import Point, scored
 from estimica.estimate.setup import prepare
-from estimica.study.noise import DetectionLimits, Sigma
+from estimica.study.fields.noise import DetectionLimits, Sigma
 
 LOG_2PI = math.log(2 * math.pi)
 

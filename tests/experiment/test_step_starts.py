@@ -198,3 +198,26 @@ def test_an_answer_that_overshoots_by_all_of_its_rise_suggests_no_start(
     es.simulate_experiment(truth, {"u": step}, TIMES, noise=0.001).to_csv(tmp_path / "step.csv")
     text = drafted(tmp_path, "K*(1 + lead*s)/((1 + a*s)*(1 + b*s))", monkeypatch)
     assert "(start:" not in text
+
+
+def test_what_contradicts_its_unit_is_not_tried(tmp_path: Path) -> None:
+    from estimica.experiment.guess.quantities import FIRST_ORDER, Units
+
+    path = tmp_path / "Room.mo"
+    path.write_text(
+        'model Room parameter Real R(unit = "K/kW") = 1; parameter Real tau(unit = "h") = 1; '
+        'parameter Real C(unit = "J/K") = 1; parameter Real a(unit = "1/s") = 1; '
+        'parameter Real b = 1; input Real P(unit = "W"); Real T(unit = "degC"); '
+        "equation tau*der(T) = a*b*C*R*P - T; end Room;"
+    )
+    units = Units(es.load_model(path), "P", "T")
+    allowed = {
+        n: [q.meaning for q in FIRST_ORDER if units.allow(n, q)] for n in ("R", "tau", "C", "a")
+    }
+    assert allowed == {
+        "R": ["gain"],
+        "tau": ["time constant", "delay"],
+        "C": [],
+        "a": ["1/time constant"],
+    }
+    assert all(units.allow("b", q) for q in FIRST_ORDER)  # it has no unit

@@ -23,7 +23,7 @@ finally:
 _FOLDER = tempfile.TemporaryDirectory(prefix="fmus")
 atexit.register(_FOLDER.cleanup)
 
-NAMES = ("vanDerPol", "bouncingBall", "rcThermal", "stiff", "pulsed")
+NAMES = ("vanDerPol", "bouncingBall", "rcThermal", "stiff", "pulsed", "emptying")
 STATUSES = {"discard": 2, "error": 3, "fatal": 4}
 KINDS = {**STATUSES, "segfault": 11, "hang": 12, "leak": 13, "exit": 14, "abort": 15, "nan": 16}
 

@@ -162,7 +162,7 @@ def test_a_run_is_refused_where_the_study_has_changed(study: Path, tmp_path: Pat
     told = refused("profile", str(study), "--resume", run, *given)
     assert f"error B021: run '{run}' is of 'bootstrap', not of 'profile'" in told
     told = refused("profile", str(study), "--resume", "last", *given)
-    assert "error B010: there is no run of 'profile' in" in told
+    assert "error B010: there is no run of 'profile' of study 'drum_boiler' in" in told
     told = refused("profile", str(study), "--resume", run, "--no-store")
     assert "error B020: --resume needs the store" in told
 

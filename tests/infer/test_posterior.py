@@ -22,7 +22,7 @@ from estimica.infer.posterior.density import Density, Unbounded, density_around
 from estimica.infer.posterior.diagnosis import DrawSummary
 from estimica.infer.refit import fit_context_of
 from estimica.simulate.formula import formula_model
-from estimica.study.noise import DetectionLimits, Sigma
+from estimica.study.fields.noise import DetectionLimits, Sigma
 
 ML = {"criterion": "ml"}
 SIGMA = 0.5

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
+from rich.console import Console
 
 from estimica.base.view import Curve, Rounded, Table, trajectories
-from estimica.report.text import curves_text, printed, sparkline, table_text
+from estimica.report.text import curves_text, printed, rich_table, sparkline, table_text
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,18 @@ def test_curves_are_summed_up_in_one_line_each() -> None:
     line = next(line for line in text.splitlines() if " y " in line)
     assert "V" in line
     assert " 1 " in line
+
+
+@pytest.mark.parametrize("width", [30, 50, 80, 120])
+def test_numbers_stay_in_one_line_where_there_is_room_and_are_never_cut(width: int) -> None:
+    rows = tuple(
+        (f"state {k}", 1.98187e6 + k, 5280.0, "needed: at its lower bound") for k in (0, 1)
+    )
+    table = Table(("unknown", "value", "std. error", "remark"), rows)
+    console = Console(width=width, file=io.StringIO(), legacy_windows=False)
+    console.print(rich_table(table))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, text.splitlines())) <= width
+    assert ("1.98187e+06" in text) == (width >= 50)
+    cells = [line.split("│")[2].strip() for line in text.splitlines() if line.startswith("│")]
+    assert "".join(cells) == 2 * "1.98187e+06"

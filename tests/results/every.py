@@ -67,6 +67,22 @@ def fit() -> es.Fit:
 
 
 @cache
+def drifting() -> es.Fit:
+    """The same of a model with noise in its state."""
+    own = modelica()
+    return es.fit(
+        es.Study(
+            own.model, own.tuners, own.cases, "prediction", name="lag", process_noise={"y": "noise"}
+        )
+    )
+
+
+def monitored() -> Any:
+    """What a monitor has found in the record."""
+    return es.Monitor(modelica()).take(data().to_dict("records"))
+
+
+@cache
 def smaller() -> es.Fit:
     """The same with a tuner fewer."""
     tuners = [study().tuners[0], es.Tuner("tau", start=2.5, active=False)]
@@ -121,8 +137,10 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "criterion_map": lambda: es.criterion_map(fit(), "K", "tau", points=4),
     "crossvalidate": lambda: es.crossvalidate(fit(), 3),
     "design_input": lambda: es.design_input(study(), SQUARE),
+    "find_noise": lambda: es.find_noise(modelica()),
     "first_guess": lambda: es.first_guess(STEP, "u", "y"),
     "fit": fit,
+    "forecast": lambda: es.forecast(drifting(), until=30.0, hold="last", paths=2),
     "frequency_estimate": lambda: es.frequency_estimate(
         {"time": TIME, "u": np.sin(TIME), "y": np.sin(TIME - 0.3)}, input="u", output="y"
     ),
@@ -132,6 +150,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "montecarlo": lambda: es.montecarlo(design(), draw={"x": {"min": 0, "max": 1}}, samples=10),
     "optimise": lambda: es.optimise(design()),
     "pareto": lambda: es.pareto(design(), points=3),
+    "predict": lambda: es.predict(drifting(), ahead=3),
     "prefilter_weighting": lambda: es.prefilter_weighting(filtered()),
     "profile": lambda: es.profile(fit(), "K", points=4),
     "region": lambda: es.region(fit(), "K", "tau", points=8),
@@ -141,11 +160,13 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "second_model": lambda: es.second_model(
         fit(), es.transfer_function("K/(1 + tau*s)^2"), cases=[case()]
     ),
+    "states": lambda: es.states(drifting()),
     "sweep": lambda: es.sweep(design(), vary={"x": [0.0, 0.5, 1.0]}),
 }
 #: results of methods, and those that a function returns beside its usual ones
 OTHERS: dict[str, Callable[[], Any]] = {
     "free input": lambda: es.design_input(modelica(), FREE),
+    "monitor": monitored,
     "trajectory": lambda: study().model.simulate(TIME, {"u": 1.0}, {"K": 2, "tau": 2}),
     "sensitivities": lambda: study().model.sensitivities(
         TIME, {"u": 1.0}, {"K": 2.0, "tau": 2.0}, wrt=["K", "tau"]

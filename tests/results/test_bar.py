@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.results import every
@@ -143,3 +145,31 @@ def test_functions_called_by_others_show_no_bar_of_their_own(
 )
 def test_times_are_said_as_people_do(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_search_for_a_design_guesses_no_end_before_a_start_has_ended() -> None:
+    told: list[Any] = []
+    es.optimise(every.design(), starts=3, progress=told.append)
+    first = [p.share for p in told if p.start == 1]
+    assert first
+    assert set(first) == {None}
+    assert {p.share for p in told if p.start == 2} == {1 / 3}
+    assert all("designs" in p.words for p in told)
+
+
+def test_work_that_cannot_tell_how_far_it_is_says_how_long_it_lasts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(room, "PATIENCE", 0.05)
+    monkeypatch.setattr(room, "EVERY", 0.05)
+    with room.waiting_for("load_model"):
+        time.sleep(0.3)
+    assert "load model: 0 s" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\x1b[2K")
+    quick = Terminal()
+    monkeypatch.setattr(sys, "stderr", quick)
+    monkeypatch.setattr(room, "PATIENCE", 60.0)
+    assert es.load_model("model M Real x(start = 1); equation der(x) = -x; end M;").name == "M"
+    assert "load model" not in quick.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from dataclasses import fields
+from typing import Any
 
 import pytest
 from tests.results import every
@@ -15,7 +16,7 @@ from estimica.study.tables.optimisation import MontecarloTable, OptimiseTable, S
 FUNCTIONS = every.public_functions()
 #: what may take seconds or more; each shows how far it is
 LONG = {
-    "bootstrap", "cost_curve", "criterion_map", "crossvalidate", "design_input", "fit",
+    "bootstrap", "cost_curve", "criterion_map", "crossvalidate", "design_input", "find_noise", "fit",
     "identifiability", "montecarlo", "optimise", "pareto", "profile", "region", "release",
     "sample", "sweep",
 }  # fmt: skip
@@ -89,6 +90,7 @@ def test_long_functions_tell_a_function_what_a_bar_would_show(name: str) -> None
         "pareto": lambda tell: es.pareto(every.design(), points=3, progress=tell),
         "profile": lambda tell: es.profile(every.fit(), "K", points=3, progress=tell),
         "region": lambda tell: es.region(every.fit(), "K", "tau", points=8, progress=tell),
+        "find_noise": lambda tell: es.find_noise(every.modelica(), progress=tell),
         "release": lambda tell: es.release(every.study(), progress=tell),
         "sweep": lambda tell: es.sweep(every.design(), vary={"x": [0, 1]}, progress=tell),
     }
@@ -116,3 +118,31 @@ def test_starts_of_what_is_no_tuner_are_told() -> None:
         es.fit(every.study(), starts={"taw": 1.0})
     with pytest.raises(es.TunerError, match=r"T0\d\d: tuner 'K': start 20 .*max 10"):
         es.fit(every.study(), starts={"K": 20.0})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: es.Study(es.transfer_function("K/(1 + s)"), ["K"], [], estimatoin=None),
+            r"Study\(\) has no argument 'estimatoin'; did you mean 'estimation'\?",
+        ),
+        (
+            lambda: es.Study(es.transfer_function("K/(1 + s)"), ["K"], [], qq=None),
+            r"Study\(\) has no argument 'qq' \(there are model, tuners, cases, criterion, .*columns",
+        ),
+        (lambda: es.Options(rtoll=1), r"Options\(\) has no argument 'rtoll'; did you mean 'rtol'"),
+        (
+            lambda: es.signals.Step(amplitud=2.0),
+            r"Step\(\) has no argument 'amplitud'; did you mean 'amplitude'\?",
+        ),
+        (lambda: es.Case("a", inptus={}), r"case 'a': unknown key 'inptus'; did you mean 'inputs'"),
+        (lambda: es.Tuner("a", strat=1), r"tuner 'a': unknown key 'strat'; did you mean 'start'"),
+        (lambda: es.Tuner("a", qq=1), r"tuner 'a': unknown key 'qq'; there are name, start, min"),
+        (lambda: es.Solver(atoll=1), r"solver: unknown key 'atoll'; did you mean 'atol'"),
+        (lambda: es.Estimation(los=1), r"estimation: unknown key 'los'; did you mean 'loss'"),
+    ],
+)
+def test_a_misspelt_keyword_of_a_class_is_named(call: Any, words: str) -> None:
+    with pytest.raises((TypeError, es.EstimicaError), match=words):
+        call()

@@ -147,3 +147,10 @@ def test_what_cannot_be_drawn_from_is_told() -> None:
         fit.to_arviz()
     with pytest.raises(es.FitError, match="F151: to_arviz: 2 draws are too few"):
         every.fit().to_arviz(2)
+
+
+def test_a_table_shows_itself_as_results_do() -> None:
+    quality = every.fit().quality()
+    assert "│ square │ calibrate" in str(quality) == repr(quality)
+    assert "fit %: 100 is perfect" in str(quality)
+    assert "<table" in quality._repr_html_()

@@ -11,11 +11,12 @@ import pytest
 
 import estimica
 from estimica.simulate.engine import units
+from estimica.simulate.filter.exact import loop as exact
 from estimica.simulate.fmu.loop import unit as fmu_unit
 from estimica.source.cache import code_version
 
 PACKAGE = Path(estimica.__file__).parent
-MAKERS = {"engine_function", "loop_function", "intrinsic", "Unit", "FmuUnit"}
+MAKERS = {"engine_function", "loop_function", "intrinsic", "Unit", "FmuUnit", "_ExactUnit"}
 
 
 def compiles(path: Path) -> bool:
@@ -43,6 +44,7 @@ def stamped(stamp: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> set[Pa
 
     units.engine_stamp.cache_clear()
     fmu_unit._stamp.cache_clear()
+    exact._stamp.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", noted)
         stamp()
@@ -65,17 +67,17 @@ def imported_by(path: Path) -> set[Path]:
 
 def test_every_module_with_compiled_code_is_stamped(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = stamped(units.engine_stamp, monkeypatch)
-    whole = engine | stamped(fmu_unit._stamp, monkeypatch)
+    whole = engine | stamped(fmu_unit._stamp, monkeypatch) | stamped(exact._stamp, monkeypatch)
     compiled = {path for path in (PACKAGE / "simulate").rglob("*.py") if compiles(path)}
     assert len(compiled) > 10
     assert compiled <= whole
-    assert {p for p in compiled if "fmu" not in p.parts} <= engine
+    assert {p for p in compiled if not {"fmu", "exact"} & set(p.parts)} <= engine
 
 
 def test_what_compiled_modules_use_is_stamped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants and offsets of other modules are compiled in."""
     whole = stamped(fmu_unit._stamp, monkeypatch)
-    whole |= stamped(units.engine_stamp, monkeypatch)
+    whole |= stamped(units.engine_stamp, monkeypatch) | stamped(exact._stamp, monkeypatch)
     for path in (PACKAGE / "simulate").rglob("*.py"):
         if compiles(path):
             for used in imported_by(path):

@@ -66,7 +66,8 @@ def test_every_form_of_an_entry_takes_its_value() -> None:
         assert comment in written.text
     assert len(written.changes) == 7
     assert written.remarks == (
-        "start of h1 in third is not written: the file has no case 'third' of its own",
+        "start of h1 in third is not written: the file has no case 'third' of its own; "
+        "the next fit finds it anew",
         "gone is not written: [tune] has no entry 'gone'",
     )
     # what a result depends on has not changed but for the value that is held

@@ -59,7 +59,7 @@ def test_parameters_without_effect_are_left_out(folder: Path) -> None:
 
 
 def test_columns_of_other_names_are_proposed(folder: Path) -> None:
-    table(folder / "run2.csv", "t [s],current [A],level [m],temperature,other")
+    table(folder / "run2.csv", "t [s],current,level,temperature,other")
     result = estimica("new", "Tank.mo", "run2.csv")
     text = (folder / "tank.toml").read_text(encoding="utf-8")
     assert '# u = "current"   # [A] Current of the pump' in text

@@ -167,6 +167,7 @@ BESIDE: dict[str, dict[tuple[str | int, ...], object]] = {
     "case.*.operating_point": {("case", 0, "frequency"): "f"},
     "case.*.outputs.*": {("case", 0, "outputs", "n.v", "column"): "c"},
     "case.*.inputs.*": {("case", 0, "inputs", "n.v", "column"): "c"},
+    "columns.*": {("columns", "n.v", "column"): "c"},
     "criterion.*.at_rest": {("criterion", 0, "reference"): "r"},
     "criterion.*.kind": {("criterion", 0, "function"): "f.py:f"},
     "solver.method": {("solver", "step"): 0.1},
@@ -249,6 +250,10 @@ def test_a_plausible_value_of_each_field_is_accepted(field: Field) -> None:
             text = with_value(text, ("case", 0, "name"), "a")
             text = with_value(text, ("case", 0, "frequency"), "f")
             text = with_value(text, ("case", 0, "outputs", "n.v"), dict.fromkeys(names, "c"))
+        elif field.pattern[:2] == ("columns", "*") and field.name in RESPONSE - COMMON:
+            polar = field.name in ("magnitude", "phase", "magnitude_unit", "phase_unit")
+            names = ("magnitude", "phase") if polar else ("real", "imag")
+            text = with_value(text, ("columns", "n.v"), dict.fromkeys(names, "c"))
         else:
             for other, given in beside(field):
                 text = with_value(text, other, given)

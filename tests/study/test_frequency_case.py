@@ -154,7 +154,7 @@ def test_a_draft_proposes_a_frequency_case(tmp_path: Path, header: str, lines: l
     path = tmp_path / "a.csv"
     path.write_text(f"{header}\n{row}")
     model = es.transfer_function("K/(1 + tau*s)", parameters={"K": 1, "tau": 1})
-    text = draft(model, "K/(1 + tau*s)", None, [Table("a.csv", es.read_data(path))])
+    text = draft(model, "K/(1 + tau*s)", None, [Table("a.csv", es.read_data(path))]).text
     for line in lines:
         assert line in text.splitlines()
     (tmp_path / "a.toml").write_text(text)

@@ -122,6 +122,23 @@ CHECKED: Mapping[str, Change] = {
     "an unknown input": ('u = "current"', 'q = "current"'),
     "a variable as input": ('u = "current"', 'u = "current", x = 3'),
     "an input as output": ('y = "level"', 'u = "level"'),
+    "an unknown name in the columns of all cases": (
+        "[[case]]",
+        '[columns]\nyy = "other"\n[[case]]',
+    ),
+    "a parameter in the columns of all cases": ("[[case]]", '[columns]\na = "other"\n[[case]]'),
+    "hold of an output of all cases": (
+        "[[case]]",
+        '[columns]\nx = { column = "other", hold = "linear" }\n[[case]]',
+    ),
+    "a number for an output of all cases": ("[[case]]", "[columns]\nx = 3\n[[case]]"),
+    "the unit of the time of all cases": (
+        "[[case]]",
+        '[columns]\ntime = { column = "t", unit = "min" }\n[[case]]',
+    ),
+    "left out of no columns": (START, 'without = ["y"]'),
+    "columns of all cases that nobody takes": ("[[case]]", '[columns]\ny = "other"\n[[case]]'),
+    "no such column of all cases in the file": ("[[case]]", '[columns]\nx = "otter"\n[[case]]'),
     "a parameter as start value": (START, 'free_start = ["idle"]'),
     "an output as start value": (START, 'free_start = ["T"]'),
     "a start value without effect": (START, 'free_start = ["x", "z"]'),

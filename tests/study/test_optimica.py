@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
-from estimica.study.optimica.problem import is_optimica, read_problem
+from estimica.source.optimica.problem import is_optimica, read_problem
 
 runner = CliRunner()
 TANK = """
@@ -302,6 +302,27 @@ def test_a_model_of_an_optimica_file_is_inspected(listed: Path) -> None:
     assert not {"r1", "v1", "h"} & (shown["parameters"].keys() | shown["variables"].keys())
     plain = json.loads(runner.invoke(app, ["inspect", str(listed), "Tank", "--json"]).stdout)
     assert plain["model"] == "Tank"
+
+
+def test_python_loads_the_file_too(listed: Path, tmp_path: Path) -> None:
+    model = es.load_model(listed)
+    assert model.name == "ML"
+    plain = es.load_model(str(listed), "Tank", fix={"T": 2.0})
+    same = es.load_model(TANK, fix={"T": 2.0})
+    times, u = np.linspace(0, 5, 6), {"u": 1.5}
+    for one, name in ((plain, "x"), (model, "tank.x")):
+        ours = one.simulate(times, u, {"T": 2.0, "x0": 0.1}, outputs=[name])[name]
+        theirs = same.simulate(times, u, {"x0": 0.1}, outputs=["x"])["x"]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    study = es.Study(
+        plain,
+        [es.Tuner("x0", start=0.1)],
+        [es.Case("run", data(listed.parent), inputs={"u": "u"}, outputs={"x": "x"})],
+    )
+    again = es.read_study(study.write(listed.parent / "again.toml")[0])
+    assert again.bare.origin.class_ == "Tank"
+    with pytest.raises(es.EstimicaError, match=r"Q005.*leave frontend out"):
+        es.load_model(listed, frontend="openmodelica")
 
 
 @pytest.mark.parametrize(

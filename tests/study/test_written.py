@@ -311,6 +311,34 @@ def test_a_function_of_a_file_and_its_criterion(tmp_path: Path, monkeypatch: Any
     assert tables["estimate"] == {"criterion": "law.py:squares"}
 
 
+def test_functions_of_python_in_a_model(tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "props.py").write_text(
+        "def area(h):\n    return 2 + h\n\ndef slope(h):\n    return 1\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    function = 'function area input Real h; output Real y; external "C"; end area;\n'
+    file = tmp_path / "Tank.mo"
+    file.write_text(function + TANK.replace("(q - k*h)/n", "(q - k*h)/area(h)"))
+    both = {"value": "code/props.py:area", "derivatives": "code/props.py:slope"}
+    for named in ("code/props.py:area", both):
+        model = es.load_model(file, functions={"area": named})
+        plain = tank_study()
+        study = es.Study(model, plain.tuners, plain.cases)
+        again = written(study, tmp_path / "study.toml", overwrite=True)
+        tables = tomllib.loads((tmp_path / "study.toml").read_text())
+        assert tables["model"]["functions"] == {"area": named}
+        require_equal(study, again)
+        for kept in (pickle.loads(pickle.dumps(model)), unpacked(packed(model))):
+            assert kept.origin == model.origin
+            times = np.linspace(0, 1, 3)
+            np.testing.assert_array_equal(kept.simulate(times)["h"], model.simulate(times)["h"])
+    (tmp_path / "code" / "props.py").write_text("def area(h):\n    return 3 + h\n")
+    changed = es.load_model(file, functions={"area": "code/props.py:area"})
+    other = es.Study(changed, plain.tuners, plain.cases)
+    assert fingerprint(other)["the model"] != fingerprint(study)["the model"]
+
+
 def test_where_a_model_comes_from_survives_processes_and_saving(tmp_path: Path) -> None:
     model = es.load_model(TANK)
     for again in (pickle.loads(pickle.dumps(model)), unpacked(packed(model))):
@@ -396,3 +424,16 @@ def test_a_table_that_no_file_can_hold_names_its_case(tmp_path: Path) -> None:
     study = es.Study(es.formula_model({"y": "a"}, []), [es.Tuner("a", start=1.0)], [case])
     with pytest.raises(es.StudyError, match=r"Q182: case 'short': its data.*only one column"):
         study.write(tmp_path / "x.toml")
+
+
+def test_a_model_is_the_same_wherever_its_file_lies(tmp_path: Path) -> None:
+    """What a stored run depends on is not called changed because the folder was moved."""
+    codes = []
+    for folder in (tmp_path / "here", tmp_path / "moved"):
+        folder.mkdir()
+        (folder / "Tank.mo").write_text(TANK)
+        study = es.Study(es.load_model(folder / "Tank.mo"), [es.Tuner("k", start=1.0)], [])
+        codes.append(fingerprint(study)["the model"])
+    (tmp_path / "moved" / "Tank.mo").write_text(TANK.replace("0.5", "0.6"))
+    other = es.Study(es.load_model(tmp_path / "moved" / "Tank.mo"), [es.Tuner("k", start=1.0)], [])
+    assert codes[0] == codes[1] != fingerprint(other)["the model"]

@@ -20,9 +20,9 @@ def measured() -> pd.DataFrame:
     return pd.DataFrame({"t": t, "y": K * (1 - np.exp(-t / TAU)) + noise})
 
 
-def lag(t, K=1.0, tau=1.0):  # type: ignore[no-untyped-def]
+def lag(u, t, p):  # type: ignore[no-untyped-def]
     """As it stands in a cell."""
-    return K * (1 - np.exp(-t / tau))
+    return p["K"] * (1 - np.exp(-t / p["tau"]))
 
 
 def test_from_a_model_text_to_a_saved_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,6 +50,16 @@ def test_from_a_model_text_to_a_saved_fit(tmp_path: Path, monkeypatch: pytest.Mo
     assert dict(again.parameters["value"]) == dict(fit.parameters["value"])
     again.report("lag.html")
     assert "tau" in Path("lag.html").read_text(encoding="utf-8")
+
+    # the same as a function, without Modelica
+    function = es.function_model(lag, parameters={"K": 1, "tau": 1}, inputs=[])
+    other = es.fit(es.Study(function, ["K", "tau"], [case], "ml"))
+    for name in ("K", "tau"):  # both find the one optimum, each to a share of the standard error
+        row = fit.parameters.loc[name]
+        assert abs(other[name] - row["value"]) < 0.02 * row["stderr"]
+        assert other.parameters.loc[name]["stderr"] == pytest.approx(row["stderr"], rel=0.01)
+    with pytest.raises(es.EstimicaError, match=r"no parameter 'taw'; did you mean 'tau'"):
+        es.fit(es.Study(function, ["K", "taw"], [case]))
 
     with pytest.raises(es.EstimicaError, match=r"no parameter 'taw'; did you mean 'tau'"):
         es.fit(es.Study(model, ["K", "taw"], [case]))

@@ -201,6 +201,7 @@ EXPORT int fmi2NewDiscreteStates(Instance *c, EventInfo *info) {
     memset(info, 0, sizeof *info);
     equations(c->values);
     info->states_changed = event(c->values);
+    info->terminate = asks_to_end(c->values);
     info->next_event = next_event(c->values);
     info->next_event_defined = isfinite(info->next_event);
     return OK;
@@ -261,7 +262,7 @@ EXPORT int fmi2DoStep(Instance *c, double time, double step, int no_return) {
     CHECK("step");
     if (c->mode != STEPPING) return say(c, ERROR, "it is not in step mode");
     integrate(c->values, time + step);
-    return OK;
+    return asks_to_end(c->values) ? DISCARD : OK;
 }
 
 EXPORT int fmi2CancelStep(Instance *c) REFUSED
@@ -269,7 +270,7 @@ EXPORT int fmi2SetRealInputDerivatives(Instance *c, const unsigned *r, size_t n,
 EXPORT int fmi2GetRealOutputDerivatives(Instance *c, const unsigned *r, size_t n, const int *o, double *v) { (void)r, (void)n, (void)o, (void)v; REFUSED }
 EXPORT int fmi2GetStatus(Instance *c, int k, int *v) { (void)k, (void)v; REFUSED }
 EXPORT int fmi2GetIntegerStatus(Instance *c, int k, int *v) { (void)k, (void)v; REFUSED }
-EXPORT int fmi2GetBooleanStatus(Instance *c, int k, int *v) { (void)k; *v = 0; return OK; }
+EXPORT int fmi2GetBooleanStatus(Instance *c, int k, int *v) { *v = k == 3 && asks_to_end(c->values); return OK; } /* fmi2Terminated */
 EXPORT int fmi2GetStringStatus(Instance *c, int k, const char **v) { (void)k, (void)v; REFUSED }
 EXPORT int fmi2GetRealStatus(Instance *c, int k, double *v) {
     (void)k;

@@ -234,8 +234,9 @@ EXPORT int fmi3UpdateDiscreteStates(Instance *c, bool *needs_update, bool *termi
                                     bool *next_event_defined, double *next) {
     CHECK("event");
     equations(c->values);
-    *needs_update = *terminate = *nominals_changed = false;
+    *needs_update = *nominals_changed = false;
     *states_changed = event(c->values);
+    *terminate = asks_to_end(c->values);
     *next = next_event(c->values);
     *next_event_defined = isfinite(*next);
     return OK;
@@ -315,7 +316,8 @@ EXPORT int fmi3DoStep(Instance *c, double time, double step, bool no_return, boo
     CHECK("step");
     if (c->mode != STEPPING) return say(c, ERROR, "it is not in step mode");
     integrate(c->values, time + step);
-    *event_needed = *terminate = *early = false;
+    *event_needed = *early = false;
+    *terminate = asks_to_end(c->values);
     *last = c->values[0];
     return OK;
 }

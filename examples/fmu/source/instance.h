@@ -37,6 +37,16 @@ enum { INSTANTIATED, INITIALISING, EVENTS, CONTINUOUS, STEPPING, TERMINATED };
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
+/* A model with a discrete variable `ended` asks to end the simulation once that is 1. */
+static bool asks_to_end(const double *values) {
+#ifdef CAN_END
+    return values[I_ended] != 0;
+#else
+    (void)values;
+    return false;
+#endif
+}
+
 static void begin(double *values) {
     memcpy(values, START, sizeof START);
 }
@@ -85,7 +95,7 @@ static void step_to_event(double *values, double dt) {
 
 static void integrate(double *values, double until) {
     equations(values);
-    while (values[0] < until - 1e-12 * fmax(1.0, fabs(until))) {
+    while (values[0] < until - 1e-12 * fmax(1.0, fabs(until)) && !asks_to_end(values)) {
         const double planned = next_event(values);
         const double stop = planned < until ? planned : until;
         const double left = stop - values[0];
@@ -97,7 +107,7 @@ static void integrate(double *values, double until) {
             equations(values);
         }
     }
-    values[0] = until;
+    if (!asks_to_end(values)) values[0] = until;
 }
 
 /* --- directional derivatives ------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,15 +14,17 @@ from estimica.data.table import Data
 if TYPE_CHECKING:
     from estimica.compiled.model.interface import Model
     from estimica.study.draft.columns import Table
+    from estimica.study.draft.remarks import Drafted
 
 
 def draft_study(
     source: str, class_: str | None, files: Sequence[Path], folder: Path, libraries: Sequence[Path]
-) -> str:
+) -> Drafted:
     """The commented text of a study file in `folder`, with what the data suggest."""
     from estimica.data.readers import read_data
     from estimica.experiment.guess.case_starts import case_starts
     from estimica.study.draft.columns import Table
+    from estimica.study.draft.remarks import with_notes
     from estimica.study.draft.run import draft, relative, require_one_class
 
     tables = [Table(relative(f, folder), read_data(_first(f))) for f in files]
@@ -31,7 +33,7 @@ def draft_study(
     columns = [name for t in tables for name in t.data.names]
     model, named = _loaded(source, class_, libraries, folder, columns, _sample_time(source, tables))
     mode = _mode(model, tables)
-    text = draft(
+    drafted = draft(
         model if not mode else _at_points(model, mode),
         named,
         class_,
@@ -40,7 +42,9 @@ def draft_study(
         None if mode else lambda *given: case_starts(model, *given),
         mode=mode,
     )
-    return with_first_guesses(text, [t.data for t in tables])
+    inputs = [q.name for q in model.quantities() if q.role == "input"]
+    text = with_first_guesses(drafted.text, [t.data for t in tables], inputs)
+    return with_notes(text, drafted.remarks)
 
 
 def _first(file: Path) -> Path:
@@ -72,7 +76,7 @@ def _loaded(
         code = code_of_source(source, Path())
         name = f":{code.function}" if code.function else ""
         named = f"{relative(code.spelt, folder)}{name}"
-        given = replace(given, code=code)
+        given = replace(given, code={source: code})
     return load_source(given, measured=columns), named
 
 
@@ -108,12 +112,21 @@ def _at_points(model: Model, mode: str) -> Model:
 MOST = 6  # remarks for one case; chosen: a draft is to be read
 
 
-def with_first_guesses(text: str, tables: Sequence[Data]) -> str:
-    """The drafted study with what steps in the data suggest, below the head of each case."""
-    cases = load_toml(text).get("case", [])
+def with_first_guesses(text: str, tables: Sequence[Data], inputs: Collection[str] = ()) -> str:
+    """The drafted study with what steps in the data suggest, below the head of each case.
+
+    `inputs` are those of the model: they tell what the columns of all cases are.
+    """
+    drafted = load_toml(text)
+    cases = drafted.get("case", [])
     if not tables or len(cases) != len(tables):
         return text
-    remarks = iter([list(_remarks(c, t)) for c, t in zip(cases, tables, strict=True)])
+    shared = {n: c for n, c in drafted.get("columns", {}).items() if n != "time"}
+    common = {
+        "inputs": {n: c for n, c in shared.items() if n in inputs},
+        "outputs": {n: c for n, c in shared.items() if n not in inputs},
+    }
+    remarks = iter([list(_remarks(common | c, t)) for c, t in zip(cases, tables, strict=True)])
     lines = []
     for line in text.splitlines():
         lines.append(line)

@@ -17,6 +17,7 @@ from estimica.apps.run_facts import (
     objects,
     unknowns,
 )
+from estimica.base.text import with_error
 from estimica.base.view import Table
 from estimica.execute.runs.record import StoredRun
 from estimica.report.text import printed
@@ -26,6 +27,8 @@ ABOUT = (
     "same data mostly scatter together, and then it is too large."
 )
 
+#: of a value, below which two runs have found the same: simulations are no more exact by default
+SAME = 1e-6
 #: what can be subtracted only where criterion and data are the same
 OF_ONE_CRITERION = ("cost", *(WORDS[n] for n in ("aic", "aicc", "bic")))
 
@@ -43,10 +46,16 @@ class Difference:
         """With its sign, standard error and per cent."""
         if not self.value:
             return "0"
-        error = "" if self.stderr is None else f" ± {printed(float(f'{self.stderr:.3g}'))}"
         share = "" if self.relative is None else f" ({100 * self.relative:+.3g} %)"
+        if self.stderr is not None:
+            told = with_error(self.value, self.stderr, 3)
+            if told.startswith("0 "):
+                return told
+            return f"{'+' if self.value > 0 else ''}{told}{share}"
+        if self.relative is not None and abs(self.relative) < SAME:
+            return "≈ 0"
         value = float(f"{self.value:.4g}")  # of a difference that has fewer digits than its terms
-        return f"{'+' if value > 0 else ''}{printed(value)}{error}{share}"
+        return f"{'+' if value > 0 else ''}{printed(value)}{share}"
 
     def to_dict(self) -> dict[str, float | None]:
         """As JSON has it."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimica.base.text import with_error
 from estimica.base.view import name_with_unit
 from estimica.execute.runs.record import StoredRun
 from estimica.report.text import printed
@@ -112,7 +113,8 @@ def _estimate(e: Mapping[str, Any]) -> str:
     """A value with its standard error, its interval where it has only that, and its bound."""
     text, error = printed(e.get("value")), printed(e.get("stderr"))
     if error:
-        return f"{text} ± {error}" + (", at a bound" if e.get("at_bound") is True else "")
+        text = with_error(float(e["value"]), float(e["stderr"])) if text else f" ± {error}"
+        return text + (", at a bound" if e.get("at_bound") is True else "")
     match e.get("ci95") or e.get("interval"):
         case [low, high]:
             ends = (printed(low) or "−∞", printed(high) or "∞")

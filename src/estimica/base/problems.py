@@ -8,6 +8,19 @@ from estimica.base.errors import EstimicaError, StudyError
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """An edit of the study that cures a problem with an input or output of a case."""
+
+    label: str  # as it stands on a button
+    word: str  # "input" or "output"
+    name: str
+    changes: tuple[tuple[str, object], ...] = ()  # keys of its entry; None takes one out
+    #: whether it is for this case only, also where the entry is one of all cases
+    in_case: bool = False
+    leaves_out: bool = False  # the case does without it
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One thing to fix; a warning does not stop the work."""
 
@@ -18,6 +31,7 @@ class Problem:
     warning: bool = False
     place: tuple[str | int, ...] = field(default=(), compare=False)  # in the file, where known
     note: bool = False  # a warning that asks for nothing: it says what was done
+    fixes: tuple[Fix, ...] = field(default=(), compare=False)  # one of which will do
 
     @property
     def severity(self) -> str:

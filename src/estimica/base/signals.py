@@ -11,6 +11,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
+from estimica.base.public.calls import with_known_keywords
 from estimica.base.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -25,13 +26,14 @@ class Hold(StrEnum):
     SPLINE = "spline"  # the not-a-knot cubic through the samples
 
 
+@with_known_keywords()
 @dataclass(frozen=True, eq=False)
 class Signal:
     """Samples in time order. Two samples at one stamp are a jump; the later holds from there."""
 
-    time: Vector
-    value: Vector
-    hold: Hold = Hold.PREVIOUS
+    time: Vector  # stamps in order
+    value: Vector  # at each stamp
+    hold: Hold = Hold.PREVIOUS  # what it does between stamps
 
     @classmethod
     def constant(cls, value: float) -> Signal:

@@ -31,6 +31,15 @@ def rounded(value: float, error: float) -> float:
     return Rounded(value, decimals) if 0 <= decimals <= 9 and abs(value) < 1e9 else value
 
 
+def with_error(value: float, error: float, digits: int = 2) -> str:
+    """`285.9 ± 1.4`: an error of so many digits, and no digit of the value beyond them."""
+    if not (math.isfinite(value) and math.isfinite(error) and error > 0):
+        return f"{value:.6g} ± {error:.6g}"
+    told = float(f"{error:.{digits}g}")
+    decimals = digits - 1 - math.floor(math.log10(told))
+    return f"{round(value, decimals) + 0.0:.12g} ± {told:.6g}"  # no −0
+
+
 def _decimals(value: float) -> int:
     """Those that show three digits; none where it is not a positive number."""
     return 2 - math.floor(math.log10(value)) if math.isfinite(value) and value > 0 else -1

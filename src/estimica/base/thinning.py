@@ -37,12 +37,21 @@ S = TypeVar("S", bound=ViewElement)
 GOLDEN = 0.6180339887498949  # its multiples meet no period of a signal
 
 
-def thin_curve(time: Vector, value: Vector, most: int = MOST_POINTS) -> tuple[Vector, Vector]:
-    """At most `most` samples that keep the ends and every extreme that can be seen."""
+def thin_curve(
+    time: Vector, value: Vector, most: int = MOST_POINTS, stamps: Vector | None = None
+) -> tuple[Vector, Vector]:
+    """At most `most` samples that keep the ends and every extreme that can be seen.
+
+    Those at `stamps` stay too, where they are fewer than `most`: a line between them is then
+    thinned, and its values at the samples of the data are not.
+    """
     n = len(time)
     if n <= most:
         return time, value
     keep = _extremes(value, most)
+    if stamps is not None and len(stamps) <= most:
+        own = np.flatnonzero(np.isin(time, stamps))
+        keep = np.union1d(own, _extremes(value, max(most - len(own), 4)))
     return time[keep], value[keep]
 
 

@@ -241,6 +241,12 @@ class Table:
     title: str = ""
     note: str = ""
 
+    def __repr__(self) -> str:
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:

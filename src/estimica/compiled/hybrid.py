@@ -41,7 +41,9 @@ class HybridSystem:
     d: ca.SX = field(default_factory=_empty)
     x_pre: ca.SX = None  # values before the event, in event_x, reinit_fired and event_l
     d_pre: ca.SX = None
-    flags: ca.SX = None  # [initial, terminal]
+    # [initial, terminal], and where `before_event` needs it the relation that is its cause, or -1
+    flags: ca.SX = None
+    udot: ca.SX = None  # slopes of the inputs, in g, before_event, event_x and after_event
     g: ca.SX = field(default_factory=_empty)
     zero: ca.SX = field(default_factory=_empty)  # d[i] is true where zero[i] > 0
     strict: tuple[bool, ...] = ()  # ... or >= 0 where this is False
@@ -55,6 +57,10 @@ class HybridSystem:
     delays: ca.SX = field(default_factory=_empty)  # of P only
     checks: ca.SX = field(default_factory=_empty)  # not negative at any accepted step
     endings: ca.SX = field(default_factory=_empty)  # where one is negative, the run is over
+    update: ca.SX | None = None  # the states after a piece of the inputs has begun, if they change
+    # the states as an event begins, with all modes as they were, and when its iteration has ended
+    before_event: ca.SX | None = None
+    after_event: ca.SX | None = None
     messages: tuple[str, ...] = ()  # of the endings
     n_memory: int = 0
     seed: ca.SX = None  # dP/dtheta, (nP, ntheta), entries constants or elements of P
@@ -68,6 +74,7 @@ class HybridSystem:
             ("x_pre", "x_pre", self.x),
             ("d_pre", "d_pre", self.d),
             ("flags", "flags", ca.SX.sym("flags", 2)),
+            ("udot", "udot", self.u),
         ):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, ca.SX.sym(symbol, like.shape[0]))
@@ -88,8 +95,12 @@ class HybridSystem:
         yield "x_pre", self.x_pre.shape[0], self.nx
         yield "event_x", self.event_x.shape[0], self.nx
         yield "reinit_fired", self.reinit_fired.shape[0], self.nx
+        for name in ("update", "before_event", "after_event"):
+            given = getattr(self, name)
+            yield name, self.nx if given is None else given.shape[0], self.nx
+        yield "udot", self.udot.shape[0], self.nu
         yield "d_pre", self.d_pre.shape[0], self.nd
-        yield "flags", self.flags.shape[0], 2
+        yield "flags", min(self.flags.shape[0], 3), 3 if self.before_event is not None else 2
         yield "g", self.g.shape[0], self.nz
         yield "z0", self.z0.shape[0], self.nz
         yield "strict", len(self.strict), self.ng

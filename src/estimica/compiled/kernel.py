@@ -56,6 +56,11 @@ FUNCTIONS = (
     "stiff_second_linear",  # nonzeros of (F_w k + step F_t)_w and of (...)_P seed
     "zero_sens",  # zero_x S + zero_v V + zero_P seed, or the nonzeros
 )
+#: further: the states after a piece of the inputs has begun, and their sensitivities or nonzeros
+UPDATE = "update"
+#: ... and what the beginning and the end of an event make of them, with total derivatives or the
+#: nonzeros and what moves with the time of the event
+BEFORE_EVENT, AFTER_EVENT = "before_event", "after_event"
 #: products nx * m above which sparse Jacobians beat one long expression
 DIRECT_LIMIT = 400
 #: ... and operations times m: some ten thousand instructions take a second to compile
@@ -100,7 +105,7 @@ class Kernel:
     algebraic_jacobian: SparsityPattern
     z_jacobian: SparsityPattern
     tuner_jacobian: SparsityPattern
-    tangents: dict[str, Tangent]  # of algebraic_sens, zero_sens and event_sens
+    tangents: dict[str, Tangent]  # of sensitivities that are written as nonzeros
     addresses: Indices
     code: MachineCode
     symbols: dict[str, ca.SX] = field(repr=False)
@@ -131,6 +136,7 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
     builder.algebraic()
     builder.events()
     builder.rest()
+    builder.update()
     code = compile_functions(list(builder.functions.values()), (RUN_CONSTANTS, SAVED))
     v, flags = ca.vertcat(hybrid.z, hybrid.w), hybrid.flags
     decisions = ca.vertcat(hybrid.event_x, hybrid.reinit_fired, hybrid.event_l)
@@ -201,7 +207,7 @@ def _symbols(h: HybridSystem, m: int) -> dict[str, ca.SX]:
         "t": h.t, "x": h.x, "v": ca.vertcat(h.z, h.w), "P": h.P, "u": h.u, "d": h.d,
         "x_pre": h.x_pre, "d_pre": h.d_pre, "flags": h.flags, "S": sym("S", h.nx * m),
         "V": sym("V", nv * m), "xdot": sym("xdot", h.nx), "vdot": sym("vdot", nv),
-        "udot": sym("udot", h.nu), "dt": sym("dt", m), "S_pre": sym("S_pre", h.nx * m),
+        "udot": h.udot, "dt": sym("dt", m), "S_pre": sym("S_pre", h.nx * m),
         "k": sym("k", n), "step": sym("step"), "w": sym("w", n), "W": sym("W", n * m),
     }  # fmt: skip
     assert tuple(table) == ARGUMENTS
@@ -347,6 +353,8 @@ class _Builder:
             return
         parts = [ca.densify(e) for e in (h.event_x, h.reinit_fired, h.event_l)]
         self.add("event", *parts)
+        self.passage(BEFORE_EVENT, h.before_event)
+        self.passage(AFTER_EVENT, h.after_event)
         rate = self.explicit_rate(h.event_x)
         if not self.is_direct("event"):
             self.add("event_sens", self.tangent("event_sens", h.event_x), rate)
@@ -354,6 +362,33 @@ class _Builder:
         before = _rows(s["S_pre"], h.nx, self.m)
         jump = self.tuned(h.event_x) + _push(h.event_x, [(s["x_pre"], before)], self.m)
         self.add("event_sens", _flat(jump + rate @ s["dt"].T))
+
+    def passage(self, name: str, states: ca.SX | None) -> None:
+        """What an event makes of the states besides its equations."""
+        if states is None:
+            return
+        self.add(name, ca.densify(states))
+        if not self.m:
+            return
+        direct, rate = self.is_direct(name), self.explicit_rate(states)
+        if direct:
+            total = self.tuned(states) + rate @ self.s["dt"].T
+            self.add(name, ca.densify(states), _flat(total))
+        else:
+            self.add(name, ca.densify(states), self.tangent(name, states), rate)
+
+    def update(self) -> None:
+        """What the beginning of a piece of the inputs makes of the states."""
+        if self.h.update is None:
+            return
+        after = ca.densify(self.h.update)
+        self.add(UPDATE, after)
+        if not self.m:
+            return
+        if self.is_direct(UPDATE):
+            self.add(UPDATE, after, _flat(self.tuned(after)))
+        else:
+            self.add(UPDATE, after, self.tangent(UPDATE, self.h.update))
 
     def rest(self) -> None:
         """Constraints, checks and delays."""

@@ -96,8 +96,10 @@ def read_table(path: Path, sheet: str | int | None = None, reading: Reading = PL
     return tidied(data, reading)
 
 
-def read_signal(path: str | Path, column: str | None, prefer: str = "") -> tuple[Vector, Vector]:
-    """Times and values of one column.
+def read_signal(
+    path: str | Path, column: str | None, prefer: str = ""
+) -> tuple[Vector, Vector, str]:
+    """Times and values of one column, and the instant of 0 s where the times are dates, else "".
 
     Without `column` it is the one named `prefer`, or the only one besides the time. The time is
     the column `time` or `t` or the like, or else the first one.
@@ -106,7 +108,7 @@ def read_signal(path: str | Path, column: str | None, prefer: str = "") -> tuple
     names = [*data.columns, *data.texts]
     time = data.named_time() or names[0]
     chosen = _chosen(data, [n for n in names if n != time], column, prefer)
-    return data.column(time), data.column(chosen)
+    return data.column(time), data.column(chosen), data.origins.get(time, "")
 
 
 def _chosen(data: Data, names: Sequence[str], column: str | None, prefer: str) -> str:

@@ -48,13 +48,13 @@ class Data:
     which columns of numbers have texts that were taken for *not sampled*.
     """
 
-    source: str
-    columns: Mapping[str, Vector]
-    units: Mapping[str, str] = field(default_factory=dict)
+    source: str  # the file it came from
+    columns: Mapping[str, Vector]  # by name
+    units: Mapping[str, str] = field(default_factory=dict)  # that the headers name
     origins: Mapping[str, str] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
-    constants: Mapping[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)  # columns without numbers, and why
+    constants: Mapping[str, float] = field(default_factory=dict)  # single numbers beside the table
+    notes: tuple[str, ...] = ()  # what the reader changed or left out
     marked: Mapping[str, UncountedCells] = field(default_factory=dict)
     parts: tuple[str, ...] = ()  # the sources, where it was joined from several
 

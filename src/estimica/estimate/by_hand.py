@@ -46,12 +46,12 @@ class HandFit(Result):
 
     presenter = "estimica.estimate.by_hand"
 
-    study: str
+    study: str  # what the study is called
     values: Mapping[str, float]  # of all tuners, start values and disturbances
     cost: float  # infinite where a simulation failed
     fit_percent: Mapping[str, Mapping[str, float]]  # by case and output; 100 is perfect
     errn: Mapping[str, Mapping[str, float]]  # the normed error in percent, for those who ask
-    curves: view.Curves
+    curves: view.Curves  # measured and simulated, to be drawn
     failure: str = ""  # why there is nothing to see
 
     @property

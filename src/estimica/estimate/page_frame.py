@@ -36,6 +36,9 @@ PURPOSES = {
     "or combinations of them.",
     "release": "To find which parameters of the model are worth setting free: step by step the "
     "one that improves the fit most is released, as long as that is more than luck.",
+    "find-noise": "To find the state whose equation is incomplete: noise is put into one state "
+    "at a time, and that which improves the likelihood most is kept, as long as that is more than "
+    "luck.",
     "bootstrap": "To find how uncertain the estimates are, by fitting again and again to data with "
     "new noise.",
     "sample": "To find how probable values of the unknowns are, given the data and what was known "
@@ -60,6 +63,11 @@ PURPOSES = {
     "covariance": "To find the standard errors of the estimates and how they go together.",
     "bands": "To find how uncertain the simulated outputs are, given how uncertain the estimates "
     "are.",
+    "monitor": "To follow estimates while data arrive, and to see when something changes.",
+    "states": "To find what the data tell of the states, of those too that were not measured, and "
+    "what their equations lack.",
+    "predict": "To find how well measured values are predicted from those some samples before.",
+    "forecast": "To find how it goes on after the data, and how far that is certain.",
     "region": "To find which values of two unknowns go together with the data.",
     "prefilters": "To see which frequencies count in the fit.",
 }  # fmt: skip
@@ -67,8 +75,11 @@ CRITERIA = {
     "oe": "The criterion is “output error” (oe): the sum of the squared differences between "
     "simulated and measured outputs, each output relative to its size unless a weight is given.",
     "ml": "The criterion is “maximum likelihood” (ml): differences between simulated and measured "
-    "outputs count relative to the noise of each output, whose level is found along with the "
+    "outputs count relative to the noise of each output, whose level is estimated with the "
     "tuners where it is not given.",
+    "prediction": "The criterion is “prediction”: each measured value is compared with what the "
+    "model predicts of it from all values before it, relative to how uncertain that prediction is; "
+    "the states have noise of their own, for what the equations leave out.",
 }
 TUNERS = {
     "sweep": "Tuners: the design; what is not varied keeps its start",
@@ -83,7 +94,7 @@ ROLES = {
 #: functions whose names differ from those of their commands, and those that take a fit
 IN_PYTHON = {"pareto": "pareto", "map": "criterion_map", "design-input": "design_input"}
 ON_FITS = ("residuals", "bootstrap", "sample", "profile", "crossvalidate", "covariance", "bands",
-           "region", "prefilter_weighting")  # fmt: skip
+           "region", "prefilter_weighting", "states", "predict", "forecast")  # fmt: skip
 
 
 # --- what was asked ------------------------------------------------------------------------------

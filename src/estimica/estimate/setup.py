@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.estimate.criteria.block import Outputs, blocks_of
 from estimica.estimate.criteria.scoring import criterion_of
+from estimica.estimate.noise_starts import with_noise_starts
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.estimate.objective.predictor import (
     CasePredictor,
@@ -37,7 +38,9 @@ from estimica.simulate.engine.options import Options
 from estimica.study.case import StartValue
 from estimica.study.check.data import check_noise
 from estimica.study.check.names import formula_problems, instead_of_tuning
+from estimica.study.check.prediction import check_prediction
 from estimica.study.estimation import Estimation, Solver
+from estimica.study.noise.process import PREDICTION
 from estimica.study.record.samples import Record, record_for
 from estimica.study.record.stretches import in_stretches
 from estimica.study.study import Study
@@ -53,6 +56,8 @@ class Setup:
     links: ParameterMap
     tuners: tuple[Unknown, ...]
     held: Mapping[str, float]  # parameters set by inactive tuners
+    #: of noise levels that are tuners: values at which there is no noise
+    noise_floors: Mapping[str, float] = field(default_factory=dict)
 
     def of_role(self, role: str) -> tuple[Record, ...]:
         """Records of the cases that calibrate, or that validate."""
@@ -149,8 +154,29 @@ class Setup:
                     TotalPredictor(model, one, own_links, fixed, place, scaled, weights)
                 )
             else:
-                predictors.append(_predictor(model, one, own_links, fixed, place, scaled))
+                predictors.append(self._predictor(one, own_links, fixed, place, scaled))
         return ResidualFunction(Unknowns(unknowns), predictors, blocks, criterion)
+
+    def _predictor(
+        self,
+        one: Record,
+        links: ParameterMap,
+        fixed: Mapping[str, float],
+        places: UnknownIndex,
+        options: Options,
+    ) -> Predictor:
+        """What evaluates a case: over time, over frequencies, or by a filter."""
+        study, model = self.study, self.study.model_of(one.case)
+        if study.estimation.criterion == PREDICTION:
+            # knows the engine, which other kinds of models have no use for
+            from estimica.estimate.objective.filter_predictor import FilterPredictor, filter_noise
+
+            noise = filter_noise(study, one)
+            begun = {t.name: t.start for t in self.tuners}
+            return FilterPredictor(model, one, links, fixed, places, options, noise, begun)
+        if one.is_frequency:
+            return FrequencyPredictor(model, one, links, fixed, places)
+        return CasePredictor(model, one, links, fixed, places, options)
 
     def _tuned_parameters(self, links: ParameterMap, tuners: Sequence[Unknown]) -> dict[str, float]:
         values, _ = links.at(np.array([t.start for t in tuners], float))
@@ -169,25 +195,12 @@ def _outputs(records: Sequence[Record]) -> Outputs:
     return [(r.case.name, with_inputs(r).outputs) for r in records]
 
 
-def _predictor(
-    model: Model,
-    one: Record,
-    links: ParameterMap,
-    fixed: Mapping[str, float],
-    places: UnknownIndex,
-    options: Options,
-) -> Predictor:
-    """What evaluates a case: over time, or over frequencies."""
-    if one.is_frequency:
-        return FrequencyPredictor(model, one, links, fixed, places)
-    return CasePredictor(model, one, links, fixed, places, options)
-
-
 def prepare(study: Study) -> Setup:
     """Read the data of a study, in stretches between gaps, and link its tuners to the model."""
     study = in_stretches(study)
+    records = tuple(record_for(c, study.model_of(c), study.shared) for c in study.active_cases)
+    study, records, floors = with_noise_starts(study, records)
     links, tuners, held = parameter_map_of(study)
-    records = tuple(record_for(c, study.model_of(c)) for c in study.active_cases)
     if not any(r.case.role == "calibrate" for r in records):
         raise FitError("F001", f"study '{study.name}' has no case to calibrate with; add one")
     for one in records:
@@ -199,6 +212,7 @@ def prepare(study: Study) -> Setup:
         completed = {r.case.name: r.case for r in records}
         study = study.with_(cases=[completed.get(c.name, c) for c in study.cases])
     names = [t.name for t in study.tuners]
+    raise_all([p for p in check_prediction(study) if not p.warning])
     raise_all(
         [
             p
@@ -206,7 +220,7 @@ def prepare(study: Study) -> Setup:
             for p in check_noise(one, study.estimation, names, study.model_of(one.case))
         ]
     )
-    return Setup(study, records, links, tuners, held)
+    return Setup(study, records, links, tuners, held, floors)
 
 
 def parameter_map_of(study: Study) -> tuple[ParameterMap, tuple[Unknown, ...], dict[str, float]]:

@@ -42,7 +42,7 @@ class StretchGuess:
         stretch = self.study.partition.stretches.get(one.case.name)
         first = by_name.get(stretch.case) if stretch else None
         given = one.case.start_values
-        is_open = given and all(s.start is None for s in given.values())
+        is_open = any(s.start is None for s in given.values())
         if first is None or first is one or not is_open:
             return one
         try:
@@ -53,7 +53,8 @@ class StretchGuess:
             return one
         pairs = zip(given.items(), x, strict=True)
         free: dict[str, float | StartValue] = {
-            n: replace(s, start=_within(s, float(v))) for (n, s), v in pairs
+            n: replace(s, start=_within(s, float(v))) if s.start is None else s
+            for (n, s), v in pairs
         }
         return replace(one, case=replace(one.case, free_start=free))
 

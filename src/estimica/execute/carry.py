@@ -75,15 +75,18 @@ def found_run(
     folder: Path | None = None,
     *,
     with_values: bool = True,
+    of_named: bool = False,
 ) -> FoundRun:
     """The run that `which` means for a study; `last` is one of these commands.
 
-    It is looked for in the store of the study, then in that of the study that `[from_fit]` names.
-    One without values is an error, unless only the run is asked for.
+    It is looked for in the store of the study, then in that of the study that `[from_fit]` names:
+    the last optimum of a drive comes before the last fit of its motor. `of_named` says that the
+    last run of the named study is meant. One without values is an error, unless only the run is
+    asked for.
     """
     reference = RunReference.of(which, folder)
     other = _named_study(study)
-    if reference.study is None and other is not None and reference.which == LAST:
+    if of_named and reference.study is None and other is not None and reference.which == LAST:
         reference = replace(reference, study=other)
     try:
         place, run = _run(study, reference, store, commands)
@@ -94,7 +97,7 @@ def found_run(
         place, run = _run(study, reference, store, commands)
     values = values_of_object({**run.result, **_who(run)}, reference.member)
     remarks = tuple(_remarks(run, study, reference.study))
-    values = replace(values, remarks=remarks)
+    values = replace(values, remarks=remarks, elsewhere=_is_another(reference.study, study))
     if with_values:
         require_values(values)
     return FoundRun(run, values, reference.text(run.id), place.path)
@@ -106,9 +109,11 @@ def study_at_run(
     store: Path | None = None,
     commands: Sequence[str] = DESIGNS,
     folder: Path | None = None,
+    *,
+    of_named: bool = False,
 ) -> tuple[CarriedStudy, FoundRun]:
     """The study at the values of a run, and the run."""
-    found = found_run(study, which, store, commands, folder)
+    found = found_run(study, which, store, commands, folder, of_named=of_named)
     return carried_study(study, found.values), found
 
 
@@ -121,7 +126,8 @@ def from_fit_values(study: Study) -> CarriedStudy | None:
         return None
     folder = study.path.parent if study.path else Path()
     commands = DESIGNS if study.is_design else ESTIMATES
-    carried, _ = study_at_run(study, str(table.get(RUN) or LAST), None, commands, folder)
+    which = str(table.get(RUN) or LAST)
+    carried, _ = study_at_run(study, which, None, commands, folder, of_named=True)
     return carried
 
 
@@ -130,6 +136,11 @@ def _named_study(study: Study) -> Path | None:
     named = table.get(STUDY) if isinstance(table, Mapping) else None
     folder = study.path.parent if study.path else Path()
     return folder / str(named) if named else None
+
+
+def _is_another(path: Path | None, study: Study) -> bool:
+    """Whether a run was looked for beside another study."""
+    return path is not None and (study.path is None or path.resolve() != study.path.resolve())
 
 
 def _run(

@@ -18,7 +18,12 @@ from estimica.execute.threads import one_thread
 from estimica.execute.workers.executor import Executor
 from estimica.experiment.design.accuracy import accuracy_note, accuracy_section, most_exact
 from estimica.experiment.design.multisine import multisine_design
-from estimica.experiment.design.problem import design_problem, noise_of_fit, values_of_fit
+from estimica.experiment.design.problem import (
+    design_problem,
+    noise_of_fit,
+    unregarded,
+    values_of_fit,
+)
 from estimica.experiment.design.result import Candidate, InputDesign
 from estimica.experiment.design.signal_class import (
     CandidateContext,
@@ -66,15 +71,18 @@ def design_input(
     begun = perf_counter()
     table = input_design_table(_own(study), settings or {})
     origin, nominal, sigma = _asked(study, table, values)
+    left_out = unregarded(origin)
     if table.kind == "free":
-        return replace(_free(origin, table, nominal, sigma, told(progress)), origin=origin)
+        free = _free(origin, table, nominal, sigma, told(progress))
+        return replace(free, origin=origin, notes=left_out)
     here = CandidateContext(design_problem(origin, table, nominal, sigma), table)
     many = CandidateRunner(executor, workers, run or NoRunWriter(), told(progress))
     if table.kind == "multisine":
         design = multisine_design(here.bench, table)
     else:
         design = _of_class(here, origin, nominal, sigma, many)
-    return replace(design, seconds=perf_counter() - begun, origin=origin)
+    notes = (*design.notes, *left_out)
+    return replace(design, seconds=perf_counter() - begun, origin=origin, notes=notes)
 
 
 def _free(

@@ -24,9 +24,9 @@ from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
 from estimica.data.writers import write_csv
 from estimica.experiment.waveforms.base import Waveform, stamps
-from estimica.simulate.engine.result import Run
 from estimica.simulate.linear.constructors import transfer_function
 from estimica.simulate.modelica.model import ModelicaModel
+from estimica.simulate.termination import termination_of
 
 _PERCENT = re.compile(r"\s*([0-9.eE+-]+)\s*%\s*$")
 
@@ -75,10 +75,12 @@ def simulate_experiment(
     respond = model.response(grid, signals, parameters, start, outputs=names, options=options)
     run = respond.at()
     notes = _notes(inputs, grid, hold)
-    if isinstance(run, Run) and run.termination is not None and run.samples:
+    ended = termination_of(run)
+    before = int(np.sum(grid <= ended.time)) if ended is not None else 0
+    if ended is not None and before:
         if not run.ok:
-            notes.append(f"{run.text}; {run.samples} of {len(grid)} samples come before that")
-        grid = grid[: run.samples]
+            notes.append(f"{ended.text}; {before} of {len(grid)} samples come before that")
+        grid = grid[:before]
     elif isinstance(model, ModelicaModel):
         model.require(run, respond)  # type: ignore[arg-type]
     elif not run.ok:

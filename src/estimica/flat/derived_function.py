@@ -6,13 +6,14 @@ choices are taken as they are executed, so that the derivative is that of what w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.foreign import LINEAR
+from estimica.flat.foreign import LINEAR, is_python
 from estimica.flat.function import (
     Assign,
     Choice,
@@ -65,7 +66,7 @@ def _jacobian(
     given = function.derivative
     if given is not None:
         found = {
-            (k, j): _change(y, j)
+            (k, j): change_name(y, j)
             for j in columns
             if j in given.moving
             for k, y in enumerate(outputs)
@@ -78,12 +79,15 @@ def _jacobian(
         real = [(k, y) for k, y in enumerate(outputs) if k not in function.whole]
         formal = [j for j in columns if j not in bracketed_inputs(function)]
         found = {
-            (k, j): _change(y, j) for j in formal for k, y in real if j in depending.get(y, none)
+            (k, j): change_name(y, j)
+            for j in formal
+            for k, y in real
+            if j in depending.get(y, none)
         }
         seeds = [(j, {inputs[j]: ex.ONE}) for j in formal]
         body = _Differentiated(depending, seeds, tangent).body(function.body)
         for j in sorted(searching_inputs(function).intersection(columns)):
-            missing = {(k, j): _change(y, j) for k, y in real if (k, j) not in found}
+            missing = {(k, j): change_name(y, j) for k, y in real if (k, j) not in found}
             found.update(missing)
             # first of all: the rest may return early
             body = _differences(function, j, [k for k, _ in missing]) + body
@@ -95,14 +99,14 @@ def _jacobian(
 def directional(function: FlatFunction, tangent: Tangent) -> FlatFunction:
     """The function of all inputs and then of their changes that gives the changes of outputs."""
     inputs, outputs = function.inputs, function.outputs
-    changes = tuple(_change(n) for n in inputs)
-    results = tuple(_change(n) for n in outputs)
+    changes = tuple(change_name(n) for n in inputs)
+    results = tuple(change_name(n) for n in outputs)
     given = function.derivative
     body: Sequence[Statement]
     if given is not None:
         arguments = [*map(ex.name, inputs), *(ex.name(changes[k]) for k in given.moving)]
         body = [Assign(results, invoke(given.function, arguments))]
-        return flat_function(_change(function.name), (*inputs, *changes), results, body)
+        return flat_function(change_name(function.name), (*inputs, *changes), results, body)
     bracketed = bracketed_inputs(function)
     seed = {
         n: ex.ZERO if k in bracketed else ex.name(c)
@@ -110,17 +114,17 @@ def directional(function: FlatFunction, tangent: Tangent) -> FlatFunction:
     }
     depending = dependencies(function)
     body = _Differentiated(depending, [(None, seed)], tangent).body(function.body)
-    formal = flat_function(_change(function.name), (*inputs, *changes), results, body)
+    formal = flat_function(change_name(function.name), (*inputs, *changes), results, body)
     searched = _searched(function)
     if not any(searched):
         return formal
     arguments = [*map(ex.name, inputs), *map(ex.name, changes)]
-    slopes = {js: _difference_along(function, js) for js in set(searched) if js}
+    slopes = {js: difference_along(function, js) for js in set(searched) if js}
     values = [
         ex.add(value, slopes[js][k]) if js else value
         for k, (value, js) in enumerate(zip(invoke(formal, arguments), searched, strict=True))
     ]
-    name = f"{_change(function.name)} with searches"
+    name = f"{change_name(function.name)} with searches"
     return flat_function(name, (*inputs, *changes), results, [Assign(results, tuple(values))])
 
 
@@ -135,10 +139,10 @@ def _searched(function: FlatFunction) -> list[frozenset[int]]:
     ]
 
 
-def _difference_along(function: FlatFunction, moving: frozenset[int]) -> list[Expression]:
+def difference_along(function: FlatFunction, moving: frozenset[int]) -> list[Expression]:
     """How all outputs change with the changes of these inputs; 0 where none of them changes."""
     inputs = [ex.name(n) for n in function.inputs]
-    changes = {j: ex.name(_change(function.inputs[j])) for j in moving}
+    changes = {j: ex.name(change_name(function.inputs[j])) for j in moving}
     speed = ex.ZERO  # of the input that changes most for its size
     for j, change in changes.items():
         size = ex.call("max", ex.call("abs", inputs[j]), _SMALLEST_SIZE)
@@ -159,7 +163,8 @@ def _difference_along(function: FlatFunction, moving: frozenset[int]) -> list[Ex
     return [ex.div(ex.sub(a, b), twice) for a, b in zip(ahead, behind, strict=True)]
 
 
-def _change(name: str, direction: int | None = None) -> str:
+def change_name(name: str, direction: int | None = None) -> str:
+    """What the change of a name is called, by all inputs or by one."""
     return f"der({name})" if direction is None else f"der({name},{direction})"
 
 
@@ -177,7 +182,7 @@ def _differences(function: FlatFunction, j: int, outputs: Sequence[int]) -> list
         for moved in (ex.add(x, width), ex.sub(x, width))
     )
     slopes = [ex.div(ex.sub(ahead[k], behind[k]), ex.mul(ex.const(2.0), width)) for k in outputs]
-    targets = tuple(_change(function.outputs[k], j) for k in outputs)
+    targets = tuple(change_name(function.outputs[k], j) for k in outputs)
     return [Assign(targets, tuple(slopes))] if targets else []
 
 
@@ -190,7 +195,7 @@ def _given_jacobian(function: FlatFunction, columns: tuple[int, ...]) -> list[St
     for j in columns:
         if j in given.moving:
             unit = [ex.ONE if k == j else ex.ZERO for k in given.moving]
-            targets = tuple(_change(y, j) for y in function.outputs)
+            targets = tuple(change_name(y, j) for y in function.outputs)
             body.append(Assign(targets, invoke(given.function, (*inputs, *unit))))
     return body
 
@@ -215,7 +220,7 @@ class _Differentiated:
         def seed(leaf: Expression) -> Expression:
             if leaf.op != "name" or not self._moves(leaf.target, direction):
                 return ex.ZERO
-            return seeds.get(leaf.target) or ex.name(_change(leaf.target, direction))
+            return seeds.get(leaf.target) or ex.name(change_name(leaf.target, direction))
 
         return seed
 
@@ -242,7 +247,7 @@ class _Differentiated:
         targets, values = list(s.targets), list(s.values)
         for j, seed in self.directions:
             moving = [k for k, n in enumerate(s.targets) if self._moves(n, j)]
-            targets += [_change(s.targets[k], j) for k in moving]
+            targets += [change_name(s.targets[k], j) for k in moving]
             values += self.tangent([s.values[k] for k in moving], seed)
         return Assign(tuple(targets), tuple(values))
 
@@ -252,7 +257,7 @@ class _Differentiated:
         return [
             Foreign(
                 s.twin,
-                tuple(_change(n, j) for n in s.targets),
+                tuple(change_name(n, j) for n in s.targets),
                 (size, *self.tangent(values, seed)),
             )
             for j, seed in self.directions
@@ -260,6 +265,9 @@ class _Differentiated:
         ]
 
     def _held(self, s: Foreign) -> list[Statement]:
-        """Whole numbers do not change by a little."""
-        held = [_change(n, j) for j, _ in self.directions for n in s.targets if self._moves(n, j)]
-        return [Assign(tuple(held), (ex.ZERO,) * len(held))] if held else []
+        """Whole numbers do not change by a little; where no derivative is given none is known."""
+        rate = ex.const(math.nan) if is_python(s.twin) else ex.ZERO
+        held = [
+            change_name(n, j) for j, _ in self.directions for n in s.targets if self._moves(n, j)
+        ]
+        return [Assign(tuple(held), (rate,) * len(held))] if held else []

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from estimica.flat.expression import Expression, fold, walk
-from estimica.flat.foreign import FOREIGN
+from estimica.flat.foreign import foreign
 from estimica.flat.function import (
     MOST_ROUNDS,
     Assign,
@@ -195,7 +195,7 @@ class _Call:
                     if not self.value(s.condition):
                         raise _FailedCallError
                 case Foreign():
-                    results = FOREIGN[s.twin]([self.value(a) for a in s.arguments])
+                    results = foreign(s.twin)([self.value(a) for a in s.arguments])
                     self.values.update(zip(s.targets, results, strict=True))
             if left is not None:
                 return left

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from estimica.base.code.numeric import PREFIX, numeric_twin
 from estimica.flat.random_numbers import xorshift64star, xorshift128plus, xorshift1024star
 
 
@@ -26,3 +27,13 @@ FOREIGN: Mapping[str, Callable[[Sequence[float]], Sequence[float]]] = {
 #: those that are linear in all arguments but the first, which is a size; the results of the others
 #: are whole numbers, or as good as such: they do not change by a little
 LINEAR = frozenset({"fourier"})
+
+
+def foreign(twin: str) -> Callable[[Sequence[float]], Sequence[float]]:
+    """What `Foreign.twin` computes."""
+    return numeric_twin(twin) if is_python(twin) else FOREIGN[twin]
+
+
+def is_python(twin: str) -> bool:
+    """Whether it is a function of Python that a model calls."""
+    return twin.startswith(PREFIX)

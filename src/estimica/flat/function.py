@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.foreign import LINEAR
+from estimica.flat.foreign import LINEAR, is_python
 
 #: rounds that all loops of one call may take together; an iteration that converges takes tens, so
 #: that a call with more of them is one that never ends
@@ -210,7 +210,7 @@ def _found_dependencies(function: FlatFunction) -> dict[str, frozenset[int]]:
     needs += [
         (target, ex.names_in(*s.arguments))
         for s in statements(function.body)
-        if isinstance(s, Foreign) and s.twin in LINEAR
+        if isinstance(s, Foreign) and (s.twin in LINEAR or is_python(s.twin))
         for target in s.targets
     ]
     changed = True

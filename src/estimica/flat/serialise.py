@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -49,6 +49,7 @@ def to_json(system: FlatSystem) -> str:
         "of_function": system.of_function,
         "modification": system.modification,
         "libraries": list(system.libraries),
+        "inflows": [[name, writer.nodes.number(value)] for name, value in system.inflows],
     }
     content["nodes"] = writer.nodes.rows
     content["origins"] = writer.origins
@@ -75,6 +76,7 @@ def from_json(text: str) -> FlatSystem:
         of_function=content.get("of_function", False),
         modification=content.get("modification", ""),
         libraries=tuple(content.get("libraries", ())),
+        inflows=reader.named(content.get("inflows", ())),
     )
 
 
@@ -141,6 +143,9 @@ class _Reader:
         self, read: Callable[[dict[str, Any]], T], raw: Iterable[dict[str, Any]]
     ) -> tuple[T, ...]:
         return tuple(read(r) for r in raw)
+
+    def named(self, raw: Iterable[Sequence[Any]]) -> tuple[tuple[str, Expression], ...]:
+        return tuple((name, self._nodes[node]) for name, node in raw)
 
     def variable(self, raw: dict[str, Any]) -> Variable:
         for key in _EXPRESSIONS:

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from estimica.base.code.trusted import TrustedCode
 from estimica.flat.expression import Expression
 
 
@@ -213,6 +214,10 @@ class FlatSystem:
     of_function: bool = False  # a function, with a model written around its call
     modification: str = ""  # with which the class was asked for, in parentheses
     libraries: tuple[str, ...] = ()  # those that were read for it: name, version and place
+    #: what flows into the connectors of components: inStream(…), for formulas of users
+    inflows: tuple[tuple[str, Expression], ...] = ()
+    #: the Python that computes functions of it; it is not kept on disk with the system
+    codes: tuple[TrustedCode, ...] = field(default=(), repr=False, compare=False)
     by_name: dict[str, Variable] = field(init=False, repr=False, compare=False)
     #: a name for this content in caches, "" where it has none; a changed copy never has it
     key: str = field(init=False, repr=False, compare=False, default="")

@@ -10,7 +10,14 @@ from importlib.metadata import version
 
 import numpy as np
 import rich.table
-from rich.console import Console, Group, RenderableType
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    Group,
+    JustifyMethod,
+    RenderableType,
+    RenderResult,
+)
 from rich.text import Text
 
 from estimica.base.arrays import Vector
@@ -41,19 +48,49 @@ def printed(value: object) -> str:
     return str(value)
 
 
+#: characters that a column of words needs at least, so that numbers beside it stay whole
+FEWEST = 8
+
+
+class _Fitted:
+    """A table that keeps its numbers in one line where the screen is wide enough for them."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.cells = [[printed(cell) for cell in row] for row in table.rows]
+        self.numeric = [
+            any(isinstance(row[k], (int, float, np.number)) for row in table.rows)
+            for k in range(len(table.columns))
+        ]
+
+    def _least(self) -> int:
+        """The width with all numbers whole, borders included."""
+        total = 1
+        for k, column in enumerate(self.table.columns):
+            widest = max([len(column), *(len(row[k]) for row in self.cells)])
+            total += 3 + (widest if self.numeric[k] else min(widest, FEWEST))
+        return total
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        whole = self._least() <= options.max_width
+        drawn = rich.table.Table(
+            title=Text(self.table.title) if self.table.title else None,
+            title_justify="left",
+            title_style="bold",
+            header_style="bold",
+        )
+        for column, numeric in zip(self.table.columns, self.numeric, strict=True):
+            side: JustifyMethod = "right" if numeric else "left"
+            # a number that does not fit is folded, never cut
+            drawn.add_column(Text(column), justify=side, overflow="fold", no_wrap=numeric and whole)
+        for row in self.cells:
+            drawn.add_row(*map(Text, row))
+        yield drawn
+
+
 def rich_table(table: Table) -> RenderableType:
     """A table for a rich console: names to the left, numbers to the right."""
-    drawn = rich.table.Table(
-        title=Text(table.title) if table.title else None,
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-    )
-    for k, column in enumerate(table.columns):
-        numeric = any(isinstance(row[k], (int, float, np.number)) for row in table.rows)
-        drawn.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
-    for row in table.rows:
-        drawn.add_row(*(Text(printed(cell)) for cell in row))
+    drawn = _Fitted(table)
     return Group(drawn, Text(table.note, style="dim")) if table.note else drawn
 
 

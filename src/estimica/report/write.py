@@ -39,8 +39,9 @@ def require_report_ending(path: Path) -> None:
 
 #: results are read in this order: first what was found, then how far to trust it, then its use
 CHAPTER_ORDER = (
-    "fit", "residuals", "identifiability", "release", "bootstrap", "profile", "sample",
-    "crossvalidate", "map", "backcalculate", "design-input", "optimise", "sweep", "montecarlo",
+    "fit", "residuals", "identifiability", "release", "find-noise", "bootstrap", "profile",
+    "sample", "crossvalidate", "map", "backcalculate", "design-input", "optimise", "sweep",
+    "montecarlo",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.function import Check, functions_in, statements
 from estimica.simulate.engine import status
 from estimica.simulate.engine.result import Run
+from estimica.simulate.filter.response import FilterResponse
 from estimica.simulate.response import Response
 from estimica.structure.sorted_system import Assignment, Block
 
@@ -51,6 +52,10 @@ def failure_text(
     """Why a run of any model failed, with equation and unknown where these are known."""
     if isinstance(response, Response) and isinstance(run, Run):
         return run_failure_text(response.configuration.tuning.equations, run, response, tuners)[1]
+    if isinstance(response, FilterResponse) and isinstance(run, Run):
+        advice = _ADVICE.get(run.status, "")
+        message = f"the filter stopped at time {run.time:g}: {run.text}"
+        return f"{message}; {advice}" if advice else message
     return run.text
 
 
@@ -64,7 +69,7 @@ def run_failure_text(
     if run.status == status.CHECK_VIOLATED:
         return _CODES[run.status], _assertion(equations, run)
     if run.termination is not None:
-        return _CODES[run.status], _missing_samples(run)
+        return _CODES[run.status], run.termination.missing(run.times, run.samples)
     known = response.configuration.tuning.wrt if tuners is None else tuners
     blame = _blame(equations, run, response, known)
     jumps = run.status in (status.STEP_TOO_SMALL, status.TOO_MANY_STEPS) and _JUMPS.search(blame)
@@ -76,6 +81,8 @@ def run_failure_text(
     told = _asserted(equations, run)
     if told:
         message += f"; a function that is called there stops where what it asserts fails: {told}"
+    if run.failed_call:
+        return _CODES[run.status], f"{message}; the last call that failed: {run.failed_call}"
     return _CODES[run.status], f"{message}; {advice}" if advice else message
 
 
@@ -85,16 +92,6 @@ def _assertion(equations: Equations, run: Run) -> str:
         a = found[run.index]
         return f"an assertion failed at time {run.time:g}: {a.message} ({a.origin})"
     return f"a check failed at time {run.time:g}"
-
-
-def _missing_samples(run: Run) -> str:
-    """What cannot be known of a run that its model has ended."""
-    missing = len(run.times) - run.samples
-    first = run.times[run.samples]
-    samples = f"the sample at t = {first:.6g} comes"
-    if missing > 1:
-        samples = f"{missing} samples from t = {first:.6g} to {run.times[-1]:.6g} come"
-    return f"{run.text}; {samples} after that, where the model says nothing"
 
 
 def _asserted(equations: Equations, run: Run) -> str:

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.base.code.numeric import failed_call, forget_failure
 from estimica.base.errors import SimulationError
 from estimica.compiled.tuning import Tuning
 from estimica.simulate.initial_conditions import initial_conditions, written
@@ -167,6 +168,7 @@ class Initialiser:
     ) -> InitialPoint:
         """The consistent start for values of the independent constants; `guess` is where to look
         for the algebraic unknowns instead of their start attributes."""
+        forget_failure()
         e = self.equations
         d = np.zeros(self.n_modes)
         z = np.zeros(0)
@@ -415,10 +417,13 @@ class Initialiser:
         R = np.array(self._R(U, *given, 1.0)[0]).ravel()
         worst = int(np.argmax(np.where(np.isfinite(R), np.abs(R), np.inf)))
         told = f"{why}; there " if why else ""
+        call = failed_call()
+        advice = "give start values nearer to the solution"
+        advice = f"the last call that failed: {call}" if call else advice
         raise SimulationError(
             "R001",
             f"no consistent initial values found at time {given[1]:g}: {told}{self.labels[worst]} "
-            f"is off by {R[worst]:g}; give start values nearer to the solution",
+            f"is off by {R[worst]:g}; {advice}",
         )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from estimica.base.code.reference import means_code, means_fmu
+from estimica.base.errors import StudyError
 
 if TYPE_CHECKING:
     from estimica.base.code.trusted import TrustedCode
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from estimica.simulate.fmu.description import Interface
     from estimica.simulate.fmu.model import FmuModel
     from estimica.simulate.function.model import FunctionModel
+    from estimica.simulate.modelica.functions import Functions
     from estimica.simulate.modelica.model import ModelicaModel
     from estimica.structure.causality.redefinition import BackCausality, Names
 
@@ -47,6 +49,7 @@ def load_model(
     unknowns: Names = (),
     leave_out: Names = (),
     frontend: str = "estimica",
+    functions: Functions | None = None,
 ) -> ModelicaModel: ...
 
 
@@ -76,6 +79,7 @@ def load_model(
     frontend: str = "estimica",
     interface: Interface | None = None,
     communication_step: float | None = None,
+    functions: Functions | None = None,
 ) -> ModelicaModel | FunctionModel | FmuModel:
     """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
 
@@ -88,6 +92,9 @@ def load_model(
     `unknowns` and `leave_out` take a component unconnected, as it is; see `with_inputs`. Of a
     Modelica function, `inputs` are those of its inputs that vary; the others are parameters.
     A file of Base Modelica (.bmo) is read as it is; `frontend="openmodelica"` has `omc` write it.
+    Of a file of Optimica (.mop) an optimization class is the model without its objective.
+    `functions` are Modelica functions that Python computes, such as properties of a medium:
+    {"Medium.h": "props.py:h"}, or {"value": …, "derivatives": …} where derivatives are given.
     """
     if callable(source):
         from estimica.simulate.function.model import function_model
@@ -101,6 +108,7 @@ def load_model(
         from estimica.simulate.function.model import function_model_of_file
 
         return function_model_of_file(str(source), Path(), fix)
+    from estimica.simulate.modelica.functions import function_codes
     from estimica.simulate.modelica.model import ModelicaModel
     from estimica.simulate.modelica.origin import origin_of
     from estimica.source.load import load_flat
@@ -109,17 +117,22 @@ def load_model(
     text = source if isinstance(source, str) else Path(source)
     folders = [Path(p) for p in libraries]
     causality = Causality.of(inputs, unknowns, leave_out)
+    codes = function_codes(functions, Path()) if functions else {}
+    read = ModelSource(str(source), class_, libraries=folders, frontend=frontend)
+    read = read if is_modelica_text(source) else in_modelica(read)
     flat = load_flat(
-        text,
-        class_,
+        text if read.text is None else read.text,
+        read.class_,
         fix=dict(fix or {}),
-        libraries=folders,
+        libraries=read.libraries,
         inputs=causality.inputs,
         frontend=frontend,
+        functions=codes,
     )
     if flat.of_function:
         causality = replace(causality, inputs=())
-    return ModelicaModel(flat, fix, causality, origin_of(text, class_, folders, frontend))
+    origin = origin_of(text, class_, folders, frontend, codes)
+    return ModelicaModel(flat, fix, causality, origin)
 
 
 def is_modelica_text(source: str | PathLike[str]) -> bool:
@@ -144,8 +157,10 @@ class ModelSource:
     interface: Interface | None = None
     communication_step: float | None = None
     sample_time: float | None = None  # of a transfer function in z
-    code: TrustedCode | None = None  # of a Python function, where it was examined before
+    #: Python code that was examined before, by the texts that mean it
+    code: Mapping[str, TrustedCode] = field(default_factory=dict)
     leave_out: Sequence[str] = ()  # equations of a Modelica class that do not hold
+    functions: Functions = field(default_factory=dict)  # of a Modelica class, that Python computes
     text: str | None = None  # of Modelica, where the source was translated to it
 
     @property
@@ -178,6 +193,26 @@ class ModelSource:
         return self.source if not is_file and is_class else self.path
 
 
+def in_modelica(named: ModelSource) -> ModelSource:
+    """A source that is an Optimica file with the text that it means; others are left as they are.
+
+    What lies beside the file is found as well.
+    """
+    from estimica.source.optimica.model import is_optimica_file, model_text
+
+    path = named.path
+    if not is_optimica_file(path):
+        return named
+    if named.frontend != "estimica":
+        raise StudyError(
+            "Q005",
+            f"source '{named.source}': Estimica reads Optimica itself; leave frontend out, or "
+            "write the model alone into a .mo file",
+        )
+    text, class_ = model_text(path, named.class_)
+    return replace(named, text=text, class_=class_, libraries=[*named.libraries, path.parent])
+
+
 def load_source(
     named: ModelSource,
     *,
@@ -204,7 +239,7 @@ def load_source(
         from estimica.simulate.function.file import code_of_source
         from estimica.simulate.function.model import function_model_of_code
 
-        code = named.code or code_of_source(named.source, named.folder or Path())
+        code = named.code.get(named.source) or code_of_source(named.source, named.folder or Path())
         return function_model_of_code(code, named.fix)
     if named.kind == "transfer function":
         from estimica.simulate.linear.constructors import model_of_text
@@ -225,14 +260,29 @@ def _component(
         load_component,
         load_for_inputs,
     )
+    from estimica.simulate.modelica.functions import function_codes
 
     source, fix, libraries = named.of_modelica, named.fix, named.libraries
+    functions = function_codes(named.functions, named.folder or Path(), named.code)
     if causality is not None:
         return load_back_model(
-            source, named.class_, fix, libraries, causality, frontend=named.frontend
+            source,
+            named.class_,
+            fix,
+            libraries,
+            causality,
+            frontend=named.frontend,
+            functions=functions,
         )
     if inputs is None:
-        return load_component(source, named.class_, fix=fix, libraries=libraries, measured=measured)
+        return load_component(
+            source,
+            named.class_,
+            fix=fix,
+            libraries=libraries,
+            measured=measured,
+            functions=functions,
+        )
     return load_for_inputs(
         source,
         named.class_,
@@ -241,6 +291,7 @@ def _component(
         inputs=inputs,
         leave_out=named.leave_out,
         frontend=named.frontend,
+        functions=functions,
     )
 
 

@@ -12,7 +12,7 @@ from estimica.base.errors import ModelError, SimulationError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import Model
-from estimica.simulate.termination import Termination
+from estimica.simulate.termination import Termination, termination_of
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 
 Numbers = Mapping[str, float]
@@ -82,7 +82,7 @@ class TimedModel(Model):
 
     def termination_of(self, run: Any) -> Termination | None:
         """How the model has ended a run by itself; None where it has not, or is not able to."""
-        return None
+        return termination_of(run)
 
     def _completed(self, response: Any) -> Any:
         """A run to its last sample, or to where the model ends it."""

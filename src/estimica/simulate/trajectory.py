@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+DATE = "date"  # the column of dates in tables
 #: stamps for all signals, or for each signal its own
 Times = Sequence[float] | Vector | Mapping[str, Sequence[float] | Vector]
 
@@ -31,16 +32,18 @@ Times = Sequence[float] | Vector | Mapping[str, Sequence[float] | Vector]
 class Trajectory(Saved):
     """Values of named variables over time; `values` is (samples, names)."""
 
-    model: str
-    time: Vector
-    names: tuple[str, ...]
-    values: Vector
-    units: Mapping[str, str] = field(default_factory=dict)
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-    statistics: Mapping[str, float] = field(default_factory=dict)
+    model: str  # what the model is called
+    time: Vector  # s
+    names: tuple[str, ...]  # of the variables
+    values: Vector  # (samples, names)
+    units: Mapping[str, str] = field(default_factory=dict)  # by name
+    descriptions: Mapping[str, str] = field(default_factory=dict)  # by name
+    statistics: Mapping[str, float] = field(default_factory=dict)  # what the solver counted
     events: tuple[float, ...] = ()  # times of the events, in order
     notes: tuple[str, ...] = ()  # what a reader of the values must know
     termination: Termination | None = None  # where the model has ended the run by `terminate`
+    origin: str = ""  # the instant of 0 s, where its inputs were given by dates
+    dates: tuple[str, ...] = ()  # what the clock shows at each sample then
 
     def __getitem__(self, name: str) -> xr.DataArray:
         """One variable with its time axis."""
@@ -86,12 +89,15 @@ class Trajectory(Saved):
         return replace(self, values=values)
 
     def to_frame(self) -> pd.DataFrame:
-        """All variables as columns over the time index."""
+        """All variables as columns over the time index; dates stand before them, if it has any."""
         import pandas as pd
 
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             self.values, index=pd.Index(self.time, name="time"), columns=list(self.names)
         )
+        if self.dates:
+            frame.insert(0, _free_name(DATE, self.names), list(self.dates))
+        return frame
 
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write time and all variables, full precision, one row a sample; where they are."""
@@ -112,7 +118,12 @@ class Trajectory(Saved):
             for n in self.names
         ]
         end = f", {self.termination.text}" if self.termination else ""
-        return show.trajectories(curves, f"{self.model}{end}")
+        return self._dated(show.trajectories(curves, f"{self.model}{end}"))
+
+    def _dated(self, curves: show.Curves) -> show.Curves:
+        """Curves over dates, where the trajectory has them."""
+        panels = tuple(replace(p, origin=self.origin) for p in curves.panels)
+        return replace(curves, panels=panels) if self.origin else curves
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: what `estimica simulate --json` prints, but for its outcome."""
@@ -129,6 +140,7 @@ class Trajectory(Saved):
                 "notes": list(self.notes),
                 "statistics": dict(self.statistics),
             }
+            | ({"origin": self.origin, "dates": list(self.dates)} if self.origin else {})
         )
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
@@ -160,7 +172,7 @@ class Trajectory(Saved):
 class Sensitivities(Trajectory):
     """A trajectory with its derivatives; `jacobian` is (samples, names, tuners)."""
 
-    wrt: tuple[str, ...] = ()
+    wrt: tuple[str, ...] = ()  # what was differentiated by
     point: Vector = field(default_factory=lambda: np.zeros(0))  # values of the tuners
     jacobian: Vector = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
@@ -212,7 +224,8 @@ class Sensitivities(Trajectory):
         outputs = [(n, self.units.get(n, "")) for n in self.names]
         tuners = list(zip(self.wrt, map(float, self.point), strict=True))
         title = f"{self.model}: sensitivities"
-        return sensitivity_panels(self.time, self.jacobian, outputs, tuners, title)
+        panels = sensitivity_panels(self.time, self.jacobian, outputs, tuners, title)
+        return self._dated(panels)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, with the derivatives under `sensitivities`."""
@@ -255,6 +268,13 @@ def sensitivity_panels(
         for i, (output, unit) in enumerate(outputs)
     ]
     return show.Curves(tuple(panels), title)
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    """A name of a column that no variable has."""
+    while name in taken:
+        name = f"{name}_"
+    return name
 
 
 def check_times(times: Sequence[float] | Vector) -> Vector:

@@ -49,6 +49,8 @@ _TWO_ARGUMENTS = {
 }
 #: the functions of a formula and how many arguments each takes
 FUNCTIONS = dict.fromkeys(_ONE_ARGUMENT, 1) | dict.fromkeys(_TWO_ARGUMENTS, 2)
+#: what flows in through a connector of a Modelica model
+IN_STREAM = "inStream"
 _OTHER_WORDS = {
     "ln": "write log for the natural logarithm",
     "pow": "write a^b for the power",
@@ -251,13 +253,16 @@ class _Reader:
     def _name(self, node: tree.Expression) -> Expression:
         if not isinstance(node, tree.Reference):
             self.fail("an element of something that has no name")
-        if node.from_root:
-            self.fail("'.' cannot stand here", node.at)
-        name = ".".join(part.name + self._subscripts(part.subscripts) for part in node.parts)
+        name = self._spelt(node)
         if name in CONSTANTS:
             return ex.const(CONSTANTS[name])
         self.names[name] = None
         return ex.name(name)
+
+    def _spelt(self, node: tree.Reference) -> str:
+        if node.from_root:
+            self.fail("'.' cannot stand here", node.at)
+        return ".".join(part.name + self._subscripts(part.subscripts) for part in node.parts)
 
     def _subscripts(self, subscripts: Sequence[tree.Expression]) -> str:
         if not subscripts:
@@ -273,6 +278,8 @@ class _Reader:
 
     def _call(self, node: tree.Call) -> Expression:
         called = node.function.text
+        if called == IN_STREAM:
+            return self._inflow(node)
         if called not in FUNCTIONS:
             hint = (
                 did_you_mean(called, FUNCTIONS) or f" (functions: {', '.join(sorted(FUNCTIONS))})"
@@ -288,6 +295,15 @@ class _Reader:
         if called == "noEvent":
             return self.number(arguments[0])
         return ex.call(_TWO_ARGUMENTS.get(called, called), *(self.number(a) for a in arguments))
+
+    def _inflow(self, node: tree.Call) -> Expression:
+        """What flows in through a connector is a variable, as far as formulas are concerned."""
+        if len(node.arguments) != 1 or not isinstance(node.arguments[0], tree.Reference):
+            self.fail("inStream takes the name of a stream, as in inStream(port.h_outflow)")
+        stream = self._spelt(node.arguments[0])
+        name = f"{IN_STREAM}({stream})"
+        self.names[name] = None
+        return ex.name(name)
 
 
 class _Syntax(Expressions):

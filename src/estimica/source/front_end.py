@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from estimica.base.code.numeric import NumericCode
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
@@ -27,13 +28,19 @@ from estimica.source.vanishing_rates import without_vanishing_rates
 
 
 def read_class(
-    request: Request, fix: Mapping[str, FixedValue], inputs: Sequence[str]
+    request: Request,
+    fix: Mapping[str, FixedValue],
+    inputs: Sequence[str],
+    functions: Mapping[str, NumericCode] | None = None,
 ) -> FlatSystem:
-    """The class that is asked for as scalar variables and equations, with the values of `fix`."""
+    """The class that is asked for as scalar variables and equations, with the values of `fix`.
+
+    `functions` are those that Python computes, by their full names.
+    """
     if not fix:
-        return _flattened(request, {}, None, inputs)
+        return _flattened(request, {}, None, inputs, functions)
     try:
-        plain = _flattened(request, {}, None, inputs)
+        plain = _flattened(request, {}, None, inputs, functions)
     except (SourceError, UnsupportedError):
         plain = None  # it may need the values to make sense
     if plain is not None:
@@ -42,7 +49,7 @@ def read_class(
     elements = {k: v for k, v in fix.items() if "[" in k}
     system = plain
     if whole or system is None:
-        system = _flattened(request, whole, plain, inputs)
+        system = _flattened(request, whole, plain, inputs, functions)
     return with_elements(system, elements)
 
 
@@ -51,6 +58,7 @@ def _flattened(
     fix: Mapping[str, FixedValue],
     plain: FlatSystem | None,
     inputs: Sequence[str],
+    functions: Mapping[str, NumericCode] | None,
 ) -> FlatSystem:
     world = World(request.table(), request.missing())
     cls = _class_of(world, request)
@@ -63,7 +71,7 @@ def _flattened(
         cls = function_as_model(cls, inputs)
     if fix:
         cls = _modified(cls, modification(fix, plain), "fix", world)
-    system = without_vanishing_rates(flattened(world, cls))
+    system = without_vanishing_rates(flattened(world, cls, functions))
     system = dataclasses.replace(
         system,
         name=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from estimica.base.code.numeric import NumericCode
 from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean
 from estimica.flat.system import FlatSystem
@@ -23,6 +24,7 @@ def load_flat(
     frontend: str = "estimica",
     cache: bool = True,
     time_limit: float | None = None,
+    functions: Mapping[str, NumericCode] | None = None,
 ) -> FlatSystem:
     """The class `class_name` of `source` as scalar variables and equations.
 
@@ -35,8 +37,13 @@ def load_flat(
     frontend: what reads Modelica: `estimica`, or `openmodelica` where `omc` is on the PATH.
     cache: keep the result on disk and use it again while nothing has changed.
     time_limit: seconds that it may take; without it ESTIMICA_LOAD_SECONDS, or 120.
+    functions: those that Python computes, by their full names.
     """
     base = base_text(source)
+    if functions and (base is not None or frontend != "estimica"):
+        raise SourceError(
+            "S224", "functions of Python need the Modelica text itself and the front end 'estimica'"
+        )
     if base is not None:
         from estimica.source.base_modelica.load import load_base_modelica
 
@@ -66,4 +73,4 @@ def load_flat(
         )
     from estimica.source.modelica import load_modelica
 
-    return load_modelica(source, class_name, fix, libraries, inputs, cache, time_limit)
+    return load_modelica(source, class_name, fix, libraries, inputs, cache, time_limit, functions)

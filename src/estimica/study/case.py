@@ -38,6 +38,7 @@ from estimica.study.fields.kinds import (
     Positive,
     StateName,
     Truth,
+    VariableName,
     display_name,
     field_error,
     one_of_kinds,
@@ -50,8 +51,8 @@ from estimica.study.fields.moments import (
     seconds_at,
     shown_moment,
 )
-from estimica.study.noise import DetectionLimits as DetectionLimits
-from estimica.study.noise import Sigma as Sigma
+from estimica.study.fields.noise import DetectionLimits as DetectionLimits
+from estimica.study.fields.noise import Sigma as Sigma
 from estimica.study.prefilter import PrefilterField
 from estimica.study.reading import Reading
 from estimica.study.response_columns import (
@@ -79,7 +80,7 @@ class InputColumn:
         Field(description="Unit of the (scaled) column, which is converted to the model's."),
     ] = None
     unwrap: Annotated[
-        Positive | None, Field(description="Period of an angle that jumps, as 360.")
+        Positive | None, Field(description="Period of an angle that wraps around, as 360.")
     ] = None
     sigma: Annotated[
         Positive | None,
@@ -90,14 +91,14 @@ class InputColumn:
 @with_own_errors(CaseError, "C001", display_name("start value"))
 @dataclass(frozen=True, config=STRICT)
 class StartValue:
-    """A quantity of one case that is found along with the tuners."""
+    """A quantity of one case that is estimated together with the tuners."""
 
     start: Annotated[
         Finite | None, Field(description="Where the search begins; by default the model's value.")
     ] = None
     min: Annotated[Number, Field(description="Lower bound.")] = -math.inf
     max: Annotated[Number, Field(description="Upper bound.")] = math.inf
-    prior: Annotated[Prior | None, Field(description="What is known beforehand.")] = None
+    prior: Annotated[Prior | None, Field(description="Prior knowledge.")] = None
 
     def __post_init__(self) -> None:
         if self.min >= self.max:
@@ -145,7 +146,7 @@ class OutputColumn:
         Field(description="Unit of the (scaled) column, which is converted to the model's."),
     ] = None
     unwrap: Annotated[
-        Positive | None, Field(description="Period of an angle that jumps, as 360.")
+        Positive | None, Field(description="Period of an angle that wraps around, as 360.")
     ] = None
     transform: Annotated[
         str | None,
@@ -221,8 +222,15 @@ class Case:
     ] = Field(default_factory=dict)
     free_start: Annotated[
         FreeStart,
-        Field(description="Start values that are found along: names, or starts and bounds."),
+        Field(description="Start values to estimate too: names, or a table of starts and bounds."),
     ] = ()
+    own_starts: Annotated[
+        dict[str, dict[StateName, Finite]],
+        Field(
+            description="Where the search for start values begins in a stretch behind a gap, or in "
+            "one of several files, by its name; `estimica use` writes it."
+        ),
+    ] = Field(default_factory=dict)
     fix: Annotated[
         dict[ParameterName, Fixed],
         Field(
@@ -232,7 +240,7 @@ class Case:
     ] = Field(default_factory=dict)
     role: Annotated[
         Literal["calibrate", "validate"],
-        Field(description="Whether the tuners are found from it, or only tried on it."),
+        Field(description="Whether tuners are estimated from it, or only validated on it."),
     ] = "calibrate"
     time: Annotated[ColumnName | None, Field(description="The column with the time stamps.")] = None
     time_scale: Annotated[
@@ -290,12 +298,18 @@ class Case:
     sheet: Annotated[str | None, Field(description="The sheet of a workbook.")] = None
     reading: Annotated[
         Reading | None,
-        Field(description="How the file is read where that cannot be found out; over `[reading]`."),
+        Field(
+            description="How the file is read, where that is not detected; overrides `[reading]`."
+        ),
     ] = None
     active: Annotated[Truth, Field(description="If false it is left out.")] = True
     change: Annotated[
         tuple[Change, ...],
         Field(max_length=CHANGES, description="Doses and switches at given times."),
+    ] = ()
+    without: Annotated[
+        tuple[VariableName, ...],
+        Field(description="What this case leaves out of the columns of all cases."),
     ] = ()
 
     def __post_init__(self) -> None:

@@ -82,7 +82,7 @@ class Criterion:
     ] = None
     demand: Annotated[
         PerCase,
-        Field(description="The value that satisfies; the criterion counts as value/demand."),
+        Field(description="The value that is good enough; the criterion counts as value/demand."),
     ] = 1.0
     weight: Annotated[
         PerCase,

@@ -28,6 +28,8 @@ Loss = Literal["squared", "huber", "soft-l1", "cauchy"]
 Method = Literal["levenberg-marquardt", "gauss-newton", "steepest-descent"]
 Transcription = Literal["shooting", "multiple-shooting", "collocation"]
 GapHandling = Literal["split", "bridge"]
+#: criteria that are likelihoods: of measured noise alone, and of noise in the states too
+LIKELIHOODS = ("ml", "prediction")
 
 
 @with_own_errors(StudyError, "Q002", display_name("estimation"))
@@ -38,11 +40,12 @@ class Estimation:
     criterion: Annotated[
         str,
         Field(
-            description="'oe', 'ml', an expression in residual, weight, time, dt, measured and "
-            "simulated whose sum is minimised, or 'file.py:function'."
+            description="'oe', 'ml', 'prediction' (with noise in the states), an expression in "
+            "residual, weight, time, dt, measured and simulated whose sum is minimised, or "
+            "'file.py:function'."
         ),
     ] = "oe"
-    loss: Annotated[Loss, Field(description="How large residuals count.")] = "squared"
+    loss: Annotated[Loss, Field(description="How strongly large residuals count.")] = "squared"
     loss_scale: Annotated[
         Positive | None,
         Field(description="Where a robust loss bends, in weighted residuals; found by default."),
@@ -63,7 +66,7 @@ class Estimation:
     ] = 1
     seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of everything random."), WHOLE] = 1
     max_iterations: Annotated[
-        int, Field(ge=1, le=ITERATIONS, description="Most steps of the search."), WHOLE
+        int, Field(ge=1, le=ITERATIONS, description="Maximum number of steps of the search."), WHOLE
     ] = 1000  # Bennett5 of NIST creeps along a valley for 545 and gains in every step
     tolerance: Annotated[
         float,
@@ -73,7 +76,7 @@ class Estimation:
     max_seconds: Annotated[
         float,
         SECONDS,
-        Field(gt=0, description="Most seconds on the clock; then the best so far."),
+        Field(gt=0, description="Time limit in seconds; the best so far is then the result."),
         REAL,
     ] = math.inf
     segments: Annotated[
@@ -85,10 +88,16 @@ class Estimation:
         Field(description="Collocation: elements of each case."),
     ] = None
     degree: Annotated[
-        int, Field(ge=1, le=9, description="Collocation: points an element."), WHOLE
+        int, Field(ge=1, le=9, description="Collocation: points per element."), WHOLE
     ] = 3
 
     def __post_init__(self) -> None:
+        if self.loss != "squared" and self.criterion == "prediction":
+            raise field_error(
+                "Q148",
+                f"loss '{self.loss}' does not go with criterion 'prediction', which is the "
+                "likelihood of normal noise; leave the loss out",
+            )
         if self.loss != "squared" and self.criterion not in ("oe", "ml"):
             raise field_error(
                 "Q148",
@@ -116,12 +125,14 @@ class Solver:
     ] = None
     max_step: Annotated[float, SECONDS, Field(gt=0, description="Longest step."), REAL] = math.inf
     max_steps: Annotated[
-        int, Field(ge=1, le=SOLVER_STEPS, description="Most steps between two samples."), WHOLE
+        int,
+        Field(ge=1, le=SOLVER_STEPS, description="Maximum number of steps between two samples."),
+        WHOLE,
     ] = 100_000
     max_seconds: Annotated[
         float,
         SECONDS,
-        Field(gt=0, description="Most seconds on the clock for one simulation."),
+        Field(gt=0, description="Time limit in seconds for one simulation."),
         REAL,
     ] = math.inf
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
+from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
-from estimica.source.formula import parse_formula
+from estimica.source.formula import IN_STREAM, parse_formula
 from estimica.study.case import Case, Output, OutputColumn
+from estimica.study.noise.process import PREDICTION
 from estimica.study.tuner import Tuner
 
 if TYPE_CHECKING:  # which is made with the help of this module
@@ -28,6 +30,7 @@ def unreadable_formulas(
     if not outputs and not any(case.expressions for case in cases):
         return []
     roles = {q.name: q.role for q in model.quantities()}
+    roles |= dict.fromkeys(model.inflow_names, "algebraic")
     every = {*outputs, *(n for case in cases for n in case.expressions)}
     problems = list(_unreadable(TABLE, outputs, roles, every))
     for case in cases:
@@ -76,9 +79,22 @@ def _unreadable(
             yield Problem(error.code, where, error.message)
             continue
         for other in used:
+            if other.startswith(f"{IN_STREAM}(") and other not in roles:
+                yield _no_stream(where, name, other, roles)
             if other in every:
                 message = f"output '{name}': '{other}' in '{text}' is a formula itself"
                 yield Problem("C062", where, message, "write it out in model variables")
+
+
+def _no_stream(where: str, output: str, inflow: str, known: Iterable[str]) -> Problem:
+    streams = [n for n in known if n.startswith(f"{IN_STREAM}(")]
+    hint = did_you_mean(inflow, streams)
+    if not hint:
+        listed = ", ".join(streams[:5]) + (", …" if streams[5:] else "")
+        hint = f" (there are {listed})" if streams else ""
+    message = f"output '{output}': the model has no '{inflow}'{hint}"
+    advice = "name the stream of a connector that is connected, or of one of the model's own"
+    return Problem("C068", where, message, advice)
 
 
 def sigma_texts(case: Case) -> dict[str, str]:
@@ -119,10 +135,18 @@ def tuners_of_noise(study: Study) -> frozenset[str]:
 def without_noise_tuners(study: Study) -> Study:
     """The same without formulas of sigma and their tuners, for questions about outputs alone."""
     of_noise = tuners_of_noise(study)
-    if not study.noise_names:
+    if not study.noise_names and study.estimation.criterion != PREDICTION:
         return study
     cases = [replace(c, outputs=dict(_plain_outputs(c))) for c in study.cases]
-    return study.with_(tuners=[t for t in study.tuners if t.name not in of_noise], cases=cases)
+    estimation = study.estimation
+    if estimation.criterion == PREDICTION:
+        estimation = replace(estimation, criterion="ml")
+    return study.with_(
+        tuners=[t for t in study.tuners if t.name not in of_noise],
+        cases=cases,
+        estimation=estimation,
+        process_noise={},
+    )
 
 
 def _plain_outputs(case: Case) -> Iterator[tuple[str, Output]]:

@@ -35,7 +35,7 @@ class Reading:
     """How data files are read where that cannot be found out."""
 
     separator: Annotated[
-        str | None, Field(min_length=1, description="What stands between the cells of a text file.")
+        str | None, Field(min_length=1, description="The separator of the cells of a text file.")
     ] = None
     decimal: Annotated[
         Literal[".", ","] | None, Field(description="The decimal sign of a text file.")
@@ -66,13 +66,11 @@ class Reading:
     ] = None
     clock: Annotated[
         ColumnName | None,
-        Field(description="The column with the time of day, where the dates stand in another."),
+        Field(description="The column with the time of day, where the dates are in another."),
     ] = None
     timezone: Annotated[
         str | None,
-        Field(
-            description='Where the clock of the logger hung, as "Europe/Berlin", "UTC" or "+01:00".'
-        ),
+        Field(description='Time zone of the logger clock, as "Europe/Berlin", "UTC" or "+01:00".'),
     ] = None
     duplicates: Annotated[
         Literal["replicates", "error", "first", "last", "mean"] | None,
@@ -82,7 +80,8 @@ class Reading:
         ),
     ] = None
     unordered: Annotated[
-        Literal["error", "sort"] | None, Field(description="Rows that go back in time.")
+        Literal["error", "sort"] | None,
+        Field(description="What to do with rows that go back in time."),
     ] = None
 
     def __post_init__(self) -> None:

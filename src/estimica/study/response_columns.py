@@ -24,7 +24,7 @@ from estimica.study.fields.kinds import (
     one_of_kinds,
     with_own_errors,
 )
-from estimica.study.noise import Sigma
+from estimica.study.fields.noise import Sigma
 
 if TYPE_CHECKING:
     from estimica.study.case import Case
@@ -60,7 +60,7 @@ class ResponseColumns:
     )
     input: Annotated[
         InputName | None,
-        Field(description="The input that was excited; not needed where there is one only."),
+        Field(description="The input that was excited; not needed where there is only one."),
     ] = None
     weight: Annotated[Positive | None, Field(description="Multiplies the residual.")] = None
     sigma: Annotated[

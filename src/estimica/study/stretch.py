@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from estimica.study.case import Case
+from estimica.study.case import Case, StartValue
+
+#: what stands between the name of a case and the number of its stretch
+PART = "/"
 
 
 @dataclass(frozen=True)
@@ -54,3 +57,22 @@ class Partition:
 
 
 UNDIVIDED = Partition()
+
+
+def is_stretch(name: str, case: str) -> bool:
+    """Whether it is the name of a stretch behind a gap of a case."""
+    return name.startswith(case + PART) and name[len(case + PART) :].isdecimal()
+
+
+def begun_as(case: Case, name: str) -> Case:
+    """A case as one of its stretches or files, which begins at the start values that it has there.
+
+    They only say where a search begins: one outside the bounds is moved to the nearest of them.
+    """
+    own = case.own_starts.get(name, {})
+    further = {n: v for n, v in case.own_starts.items() if n.startswith(f"{name}{PART}")}
+    free: dict[str, float | StartValue] = {
+        n: replace(s, start=min(max(own[n], s.min), s.max)) if n in own else s
+        for n, s in case.start_values.items()
+    }
+    return replace(case, name=name, free_start=free if own else case.free_start, own_starts=further)

@@ -15,6 +15,7 @@ from estimica.base.code.trusted import TrustedCode, trusted_code
 from estimica.base.errors import TunerError
 from estimica.base.presenters import STUDY_WRITER, USE_VALUES, presenter
 from estimica.base.problems import Problem, raise_all
+from estimica.base.public.calls import with_known_keywords
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import Observations
@@ -22,7 +23,15 @@ from estimica.study.case import Case
 from estimica.study.criterion import Criterion, Indicator
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.formulas import names_in_cases, names_in_sigmas, unreadable_formulas
+from estimica.study.noise.process import (
+    PREDICTION,
+    Filter,
+    names_in_levels,
+    noise_tuners_of,
+    with_noise_tuners,
+)
 from estimica.study.origin import Origin
+from estimica.study.shared_columns import SharedColumns, cases_with_columns
 from estimica.study.stretch import UNDIVIDED, Partition
 from estimica.study.tuner import Tuner
 
@@ -32,29 +41,37 @@ if TYPE_CHECKING:
 FIXED = ("parameter", "constant")
 
 
+@with_known_keywords(
+    "path", "tables", "code", "noise_names", "formula_names", "notes", "partition", "origin"
+)
 @dataclass(frozen=True, eq=False, init=False)
 class Study:
     """What is to be found, from which data, and how.
 
-    `criterion` is a shorthand for `estimation=Estimation(criterion=...)`.
+    `criterion` is a shorthand for `estimation=Estimation(criterion=...)`. `columns` says for all
+    cases with data where inputs and outputs come from, as {"u": "voltage", "w": OutputColumn("n",
+    unit="rpm")}, and the time as {"time": "stamp"}; what a case says itself goes before.
     """
 
     bare: Model  # without the outputs that are formulas
-    tuners: tuple[Tuner, ...]
-    cases: tuple[Case, ...]
-    estimation: Estimation
-    solver: Solver
-    name: str
+    tuners: tuple[Tuner, ...]  # what is to be found
+    cases: tuple[Case, ...]  # the experiments
+    estimation: Estimation  # how it is found
+    solver: Solver  # how it is simulated
+    name: str  # what it is called
     path: Path | None = field(repr=False)  # the study file it was read from
     tables: Mapping[str, object] = field(repr=False)  # as written in the study file
     criteria: tuple[Criterion, ...] = field(repr=False)  # of designs
-    indicators: tuple[Indicator, ...] = field(repr=False)
+    indicators: tuple[Indicator, ...] = field(repr=False)  # plots of a design
     code: Mapping[str, TrustedCode] = field(repr=False)  # by the texts that mean it
     noise_names: frozenset[str] = field(repr=False)  # in formulas of sigma, also of cases left out
     outputs: Mapping[str, str] = field(repr=False)  # formulas that hold in all cases
     #: in expressions of cases, also of those left out: tuners may stand there alone
     formula_names: frozenset[str] = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)  # what its source has and the study has not
+    shared: SharedColumns = field(repr=False)  # columns for all cases, which these have already
+    process_noise: Mapping[str, float | str] = field(repr=False)  # by state
+    filter: Filter = field(repr=False)
     partition: Partition = field(repr=False)  # which cases are stretches between gaps of others
     origin: Origin | None = field(repr=False)  # the run whose values it has taken over
 
@@ -75,18 +92,31 @@ class Study:
         code: Mapping[str, TrustedCode] | None = None,
         noise_names: Iterable[str] = (),
         outputs: Mapping[str, str] | None = None,
+        columns: Mapping[str, object] | SharedColumns | None = None,
         formula_names: Iterable[str] = (),
         notes: Iterable[str] = (),
+        process_noise: Mapping[str, float | str] | None = None,
+        filter: Filter | None = None,
         partition: Partition = UNDIVIDED,
         origin: Origin | None = None,
     ) -> None:
         chosen = estimation or Estimation()
-        cases = tuple(cases)
+        shared, cases = cases_with_columns(model, columns, tuple(cases), outputs or {})
         if criterion is not None:
             chosen = replace(chosen, criterion=criterion)
+        found = tuple(Tuner(t) if isinstance(t, str) else t for t in tuners)
+        noise, chosen_filter = dict(process_noise or {}), filter or Filter()
+        levels = names_in_levels([*noise.values(), *chosen_filter.spreads.values()])
+        if chosen.criterion == PREDICTION:
+            of_noise = noise_tuners_of(noise, chosen_filter, cases, model.quantities())
+            # noise that only cases have which are not fitted is told by none
+            fitted = [c for c in cases if c.active and c.role == "calibrate"]
+            seen = noise_tuners_of(noise, chosen_filter, fitted, model.quantities())
+            found = with_noise_tuners(found, of_noise, seen.keys())
+            levels |= frozenset(of_noise)
         own = {
             "bare": model,
-            "tuners": tuple(Tuner(t) if isinstance(t, str) else t for t in tuners),
+            "tuners": found,
             "cases": cases,
             "estimation": chosen,
             "solver": solver or Solver(),
@@ -96,10 +126,13 @@ class Study:
             "criteria": tuple(criteria),
             "indicators": tuple(indicators),
             "code": code or {},
-            "noise_names": names_in_sigmas(cases) | set(noise_names),
+            "noise_names": names_in_sigmas(cases) | levels | set(noise_names),
             "outputs": dict(outputs or {}),
             "formula_names": names_in_cases(cases) | set(formula_names),
             "notes": tuple(notes),
+            "shared": shared,
+            "process_noise": noise,
+            "filter": chosen_filter,
             "partition": partition,
             "origin": origin,
         }
@@ -115,13 +148,15 @@ class Study:
         cases: Iterable[Case] | None = None,
         estimation: Estimation | None = None,
         criteria: Iterable[Criterion] | None = None,
+        process_noise: Mapping[str, float | str] | None = None,
         partition: Partition | None = None,
         starts: Mapping[str, float] | None = None,
     ) -> Study:
         """The same study with other tuners, cases, criteria or another way to estimate.
 
-        `starts` are values that tuners start from, by name. The code of another criterion is read
-        now, so that every process has the same.
+        `starts` are values that tuners start from, by name. Other cases are taken as they are, also
+        without what `columns` says for all. The code of another criterion is read now, so that
+        every process has the same.
         """
         return Study(
             self.bare,
@@ -137,11 +172,19 @@ class Study:
             code=self.code if estimation is None else self._with_code(estimation.criterion),
             noise_names=self.noise_names,
             outputs=self.outputs,
+            columns=self.shared,
             formula_names=self.formula_names,
             notes=self.notes,
+            process_noise=self.process_noise if process_noise is None else process_noise,
+            filter=self.filter,
             partition=partition or self.partition,
             origin=self.origin,
         )
+
+    @property
+    def columns(self) -> Mapping[str, object]:
+        """Where inputs and outputs of all cases come from, as far as it is said once for all."""
+        return dict(self.shared.entries)
 
     def with_origin(self, origin: Origin | None) -> Study:
         """The same study with a word about where its values are from."""
@@ -262,7 +305,7 @@ class Study:
 
     @cached_property
     def _of_model(self) -> frozenset[str]:
-        return frozenset(q.name for q in self.bare.quantities())
+        return frozenset(q.name for q in self.bare.quantities()).union(self.bare.inflow_names)
 
     def __getstate__(self) -> dict[str, object]:
         """Without the observed model, which another process makes anew."""

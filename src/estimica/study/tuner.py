@@ -97,7 +97,7 @@ class Tuner:
         Drives,
         Field(description="Parameters that take its value, or follow from it: name = expression."),
     ] = ()
-    prior: Annotated[Prior | None, Field(description="What is known beforehand.")] = None
+    prior: Annotated[Prior | None, Field(description="Prior knowledge.")] = None
     active: Annotated[Truth, Field(description="If false it keeps its start value.")] = True
     unit: Annotated[str, Field(description="Unit, where the model does not know it.")] = ""
     description: Annotated[str, Field(description="What it is.")] = ""

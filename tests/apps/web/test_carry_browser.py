@@ -42,14 +42,15 @@ def test_a_fit_is_used_and_taken_back(page: Page, address: Address, folder: Path
     assert start_of(folder, "growth", "b1") == pytest.approx(240, rel=1e-3)
     assert "# the plateau" in (folder / "growth.toml").read_text(encoding="utf-8")
     page.get_by_role("button", name="Close").first.click()
-    page.get_by_role("button", name="Undo").click()
+    with page.expect_event("framenavigated"):  # the page loads anew once the study is as it was
+        page.get_by_role("button", name="Undo").click()
     for _ in range(100):
         if (folder / "growth.toml").read_text(encoding="utf-8") == GROWTH:
             break
         page.wait_for_timeout(100)
     assert (folder / "growth.toml").read_text(encoding="utf-8") == GROWTH
     fitted = Store.beside(folder).runs(1, "fit")[0].id
-    page.goto(page.url)  # it may be loading after the undo, and would not see a click
+    page.wait_for_load_state()  # it would not see a click before
     page.get_by_role("button", name="Residuals", exact=True).click()
     expect(page.get_by_text("Began with the values of")).to_be_visible()
     expect(page.get_by_role("link", name=f"run {fitted}")).to_be_visible()

@@ -393,7 +393,8 @@ def test_a_design_that_began_with_another_run_is_drawn_at_its_values(tmp_path: P
     (tmp_path / "tank.toml").write_text(STUDY, encoding="utf-8")
     store = Store.beside(tmp_path)
     writer = store.begin("optimise", name="tank", study=STUDY, settings={"fit": "2mabc"})
-    assert Feed(Within(tmp_path))._study(store, "", writer.id) == tmp_path / "tank.toml"
+    text, _ = store.asked(writer.id)
+    assert Feed(Within(tmp_path))._study("", "tank", text) == tmp_path / "tank.toml"
     bench = Drawing()
 
     async def watch() -> None:
@@ -405,3 +406,25 @@ def test_a_design_that_began_with_another_run_is_drawn_at_its_values(tmp_path: P
         await feed.stop()
 
     asyncio.run(watch())
+
+
+def test_many_viewers_who_come_at_once_have_the_run_looked_up_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of many iterations is long: reading it for each of them would keep all waiting."""
+    writer = begun(tmp_path)
+    note(writer, 0, 2.0, 1.0)
+    looked: list[str] = []
+    original = Store.asked
+    monkeypatch.setattr(Store, "asked", lambda s, which: looked.append(which) or original(s, which))
+    monkeypatch.setattr(Store, "run", lambda s, which: pytest.fail("read as a whole"))
+
+    async def watch() -> None:
+        feed = Feed(Within(tmp_path))
+        streams = await asyncio.gather(*(feed.watch("", writer.id) for _ in range(50)))
+        for stream in streams:
+            await Viewer(stream).until(lambda s: bool(s["iterations"]))
+        await feed.stop()
+
+    asyncio.run(watch())
+    assert looked == [writer.id]

@@ -40,6 +40,10 @@ FOREIGN = re.compile(
         ("agree with `estimica trust a.toml`", "agree with “estimica trust a.toml”"),
         ("needs SALib; install it with: pip install 'estimica[optimise]'",
          "needs SALib; ask for estimica[optimise] where the workbench runs"),
+        ('[columns] y says so for all cases: write outputs = { y = "…" } in this case where it is '
+         'called otherwise, or without = ["y"] where there is none',
+         "all cases take y from it: choose another column on the page of this case, or leave it "
+         "out there"),
         ("", ""),
     ],
 )  # fmt: skip

@@ -6,11 +6,12 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
+from estimica.data.calendar import Calendar
 from estimica.data.readers import read_signal
 
 if TYPE_CHECKING:
@@ -53,18 +54,44 @@ def values(option: str, texts: Sequence[str]) -> dict[str, Value]:
     return {name: _value(text) for name, text in assignments(option, texts).items()}
 
 
-def inputs(texts: Sequence[str], hold: str) -> dict[str, object]:
-    """`NAME=NUMBER` and `NAME=FILE[:COLUMN]` texts as inputs of a simulation."""
+def inputs(texts: Sequence[str], hold: str) -> tuple[dict[str, object], str]:
+    """`NAME=NUMBER` and `NAME=FILE[:COLUMN]` texts as inputs of a simulation, and the instant of
+    its 0 s: the first date of all files, "" where they have none."""
     signals: dict[str, object] = {}
+    origins: dict[str, str] = {}
     for name, text in assignments("--input", texts).items():
         value = _value(text)
         if isinstance(value, str):
             path, column = _split(text)
-            time, samples = read_signal(path, column, prefer=name)
+            time, samples, origins[name] = read_signal(path, column, prefer=name)
             signals[name] = {"time": time, "value": samples, "hold": hold}
         else:
             signals[name] = float(value)
-    return signals
+    shifts, first = common_origin({n: o for n, o in origins.items() if o})
+    for name, shift in shifts.items():
+        given = cast("dict[str, Any]", signals[name])
+        signals[name] = {**given, "time": given["time"] + shift}
+    return signals, first
+
+
+def common_origin(origins: Mapping[str, str]) -> tuple[dict[str, float], str]:
+    """Seconds by which each input begins after the first of them, and the origin of that one."""
+    calendars = {n: Calendar.of(o) for n, o in origins.items()}
+    if len({c.zone is None for c in calendars.values()}) > 1:
+        zoned, bare = (
+            next(n for n, c in calendars.items() if (c.zone is None) is missing)
+            for missing in (False, True)
+        )
+        raise ModelError(
+            "M059",
+            f"--input: the dates of '{zoned}' have a time zone, those of '{bare}' have none; "
+            "write both alike",
+        )
+    first = min(calendars, key=lambda n: calendars[n].origin, default="")
+    if not first:
+        return {}, ""
+    begin = calendars[first]
+    return {n: begin.seconds(c.origin) for n, c in calendars.items()}, origins[first]
 
 
 def noise(texts: Sequence[str], study: Study) -> dict[str, float | Vector]:
@@ -82,7 +109,7 @@ def noise(texts: Sequence[str], study: Study) -> dict[str, float | Vector]:
         if isinstance(value, str):
             path, column = _split(text)
             given = measured[name]
-            _, samples = read_signal(path, column, prefer=given.column)
+            _, samples, _ = read_signal(path, column, prefer=given.column)
             levels[name] = samples * (1.0 if given.scale is None else given.scale)
         elif isinstance(value, bool) or not (math.isfinite(value) and value >= 0):
             raise ModelError(
@@ -119,8 +146,7 @@ def as_modelica(
     source: str, class_: str | None, libraries: Sequence[Path]
 ) -> tuple[str, str | None, Sequence[Path]]:
     """What is loaded where a source is an Optimica file: its text as Modelica, and its class."""
-    from estimica.simulate.load import ModelSource
-    from estimica.study.optimica.model import in_modelica
+    from estimica.simulate.load import ModelSource, in_modelica
 
     named = in_modelica(ModelSource(source, class_, libraries=libraries))
     return named.text or source, named.class_, named.libraries

@@ -65,10 +65,14 @@ class ProgressLine:
 
         return tell
 
-    def tell(self, text: str, share: float) -> None:
-        """Tell how far it is; `share` of the work is done."""
+    def tell(self, text: str, share: float | None) -> None:
+        """Tell how far it is; `share` of the work is done, None where nobody can tell."""
         self.note(share, text)
-        left = self._left.seconds(monotonic(), share)
+        now = monotonic()
+        if share is None:
+            self.show(f"{text}  {now - self._begun:.0f} s")
+            return
+        left = self._left.seconds(now, share)
         self.show(f"{text}  about {left:.0f} s left" if left >= 1 else text)
 
     def note(self, share: float | None, text: str) -> None:

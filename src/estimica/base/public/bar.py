@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 from importlib import import_module
+from threading import Event, Thread
 from time import monotonic
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from estimica.base.visible import visible
 
 BEGIN = 0.5  # s: what is over sooner needs no bar
 EVERY = 0.25  # s between two updates: the eye follows four a second, and a notebook's file does
+PATIENCE = 1.0  # s before a line that says no more than that work goes on
 LEAST = 0.02  # of the work: before, nobody can tell what is left
 WIDTH = 24  # signs of the bar itself: a line of 80 has room for the words
 _CLEAR = "\r\x1b[2K"  # to the beginning of the line, which is erased
@@ -61,6 +63,34 @@ def bar_for(name: str, progress: Any) -> Iterator[Callable[..., None] | None]:
         yield bar.tell
     finally:
         bar.close()
+
+
+@contextmanager
+def waiting_for(name: str) -> Iterator[None]:
+    """A line about work that cannot tell how far it is: what it is and how long it lasts."""
+    line = visible_line()
+    if line is None:
+        yield
+        return
+    ended = Event()
+    teller = Thread(target=_wait, args=(name.replace("_", " "), line, ended), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+
+
+def _wait(name: str, line: Line, ended: Event) -> None:
+    begun = monotonic()
+    if ended.wait(PATIENCE):
+        return
+    while True:
+        line.show(None, f"{name}: {duration(monotonic() - begun)}")
+        if ended.wait(EVERY):
+            line.close(f"{name}: {duration(monotonic() - begun)}")
+            return
 
 
 class Bar:

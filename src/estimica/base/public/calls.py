@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any, TypeVar
 
-from estimica.base.public.bar import bar_for
+from estimica.base.public.bar import bar_for, waiting_for
 from estimica.base.suggest import did_you_mean
 
 T = TypeVar("T")
+C = TypeVar("C")
+#: functions that may take long and cannot tell how far they are
+LONG = ("load_model", "second_model", "backcalculate")
 #: how long work tells how far it is: a function of its own, yes or no; by default where it is seen
 ProgressChoice = Callable[[T], None] | bool | None
 
@@ -39,7 +43,8 @@ def public_call(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*given: Any, **named: Any) -> Any:
         require_keywords(name, keywords, named)
         if not shows:
-            return function(*given, **named)
+            with waiting_for(name) if name in LONG else nullcontext():
+                return function(*given, **named)
         with bar_for(name, named.get("progress")) as tell:
             return function(*given, **{**named, "progress": tell})
 
@@ -54,3 +59,23 @@ def require_keywords(name: str, known: list[str], named: Mapping[str, object]) -
         if keyword not in known:
             hint = did_you_mean(keyword, known) or f" (there are {', '.join(known)})"
             raise TypeError(f"{name}() has no argument '{keyword}'{hint}")
+
+
+def with_known_keywords(*hidden: str) -> Callable[[type[C]], type[C]]:
+    """Let a class refuse a keyword that it has not in our words; `hidden` ones are not proposed."""
+
+    def decorated(cls: type[C]) -> type[C]:
+        original: Callable[..., None] = cls.__init__
+        known = [n for n in inspect.signature(original).parameters if n != "self"]
+        offered = [n for n in known if n not in hidden]
+
+        @wraps(original)
+        def __init__(self: C, *given: Any, **named: Any) -> None:
+            unknown = {n: v for n, v in named.items() if n not in known}
+            require_keywords(cls.__name__, offered, unknown)
+            original(self, *given, **named)
+
+        cls.__init__ = __init__  # type: ignore[assignment]
+        return cls
+
+    return decorated

@@ -17,9 +17,9 @@ from estimica.compiled.llvm.kept_function import KeptFunction, is_derived, kept_
 
 def expanded(function: ca.Function) -> ca.Function:
     """The same function, with no call of what CasADi has made of kept functions."""
-    if not _calls(function):
+    if not calls_of(function):
         return function
-    while any(is_derived(f) for f in _calls(function).values()):
+    while any(is_derived(f) for f in calls_of(function).values()):
         function = _rebuilt(function, {})
     return _rebuilt(function, _with_derivatives(function))
 
@@ -28,15 +28,15 @@ def written_out(expression: ca.SX) -> ca.SX:
     """An expression in which derivatives of calls that vanish have gone."""
     symbols = ca.symvar(expression)
     function = ca.Function("f", symbols, [expression])
-    return expanded(function)(*symbols) if symbols and _calls(function) else expression
+    return expanded(function)(*symbols) if symbols and calls_of(function) else expression
 
 
 def has_calls(expression: ca.SX) -> bool:
     """Whether a function is called somewhere in an expression."""
-    return bool(_calls(ca.Function("f", ca.symvar(expression), [expression])))
+    return bool(calls_of(ca.Function("f", ca.symvar(expression), [expression])))
 
 
-def _calls(function: ca.Function) -> dict[int, ca.Function]:
+def calls_of(function: ca.Function) -> dict[int, ca.Function]:
     """The functions that are called, by the number of the instruction."""
     places = [
         k for k in range(function.n_instructions()) if function.instruction_id(k) == ca.OP_CALL
@@ -49,7 +49,7 @@ def _calls(function: ca.Function) -> dict[int, ca.Function]:
 
 def _with_derivatives(function: ca.Function) -> dict[int, KeptFunction]:
     """The calls whose results are among those of a table of derivatives that is called as well."""
-    calls = {k: kept_of(f) for k, f in _calls(function).items()}
+    calls = {k: kept_of(f) for k, f in calls_of(function).items()}
     made: dict[int, int] = {}  # place of the work vector: the instruction that has filled it
     arguments: dict[int, tuple[int, ...]] = {}
     for k in range(function.n_instructions()):
@@ -80,7 +80,7 @@ def _rebuilt(function: ca.Function, instead: dict[int, KeptFunction]) -> ca.Func
     numbers = [ca.SX(s).nonzeros() for s in inputs]
     results = [[ca.SX(0)] * function.nnz_out(k) for k in range(function.n_out())]
     work: dict[int, ca.SX] = {}
-    calls = _calls(function)
+    calls = calls_of(function)
     for k in range(function.n_instructions()):
         op, out = function.instruction_id(k), function.instruction_output(k)
         args = function.instruction_input(k)
@@ -91,7 +91,7 @@ def _rebuilt(function: ca.Function, instead: dict[int, KeptFunction]) -> ca.Func
         elif op == ca.OP_CONST:
             work[out[0]] = ca.SX(function.instruction_constant(k))
         elif op == ca.OP_CALL:
-            found = _called(instead.get(k, calls[k]), [work[a] for a in args])
+            found = called_nonzeros(instead.get(k, calls[k]), [work[a] for a in args])
             work.update((place, v) for place, v in zip(out, found, strict=False) if place >= 0)
         elif len(args) == 1:
             work[out[0]] = ca.SX.unary(op, work[args[0]])
@@ -104,7 +104,7 @@ def _rebuilt(function: ca.Function, instead: dict[int, KeptFunction]) -> ca.Func
     return ca.Function(function.name(), inputs, outputs, {"cse": True})
 
 
-def _called(function: ca.Function, arguments: Sequence[ca.SX]) -> list[ca.SX]:
+def called_nonzeros(function: ca.Function, arguments: Sequence[ca.SX]) -> list[ca.SX]:
     """The nonzeros of all results, given those of all arguments."""
     given, first = [], 0
     for k in range(function.n_in()):

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from estimica.base.code.numeric import NumericTwin, numeric_twin
+from estimica.flat.foreign import is_python
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +212,34 @@ FOREIGN_CODE: Mapping[str, ForeignCode] = {
     "xorshift1024star": ForeignCode("xorshift1024star", _XORSHIFT1024STAR, _COMMON),
     "fourier": ForeignCode("fourier", _FOURIER, _TRIGONOMETRY),
 }
+
+
+#: called back from machine code; they live for ever, as the code that has their addresses does
+_callbacks: dict[str, Any] = {}
+_Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def foreign_code(twin: str) -> ForeignCode:
+    """The code of a twin, which is ready to be called; a function of Python is called back.
+
+    A callback takes the lock of the interpreter by itself, which compiled loops do not hold.
+    """
+    if not is_python(twin):
+        return FOREIGN_CODE[twin]
+    name = f"python.{hashlib.sha256(twin.encode()).hexdigest()[:32]}"
+    if name not in _callbacks:
+        callback = _callbacks[name] = _called_back(numeric_twin(twin))
+        address = ctypes.cast(callback, ctypes.c_void_p).value
+        assert address is not None
+        llvm.add_symbol(name, address)
+    return ForeignCode(name, f"declare void @{name}(ptr, ptr)")
+
+
+def _called_back(twin: NumericTwin) -> Any:
+    Given, Results = ctypes.c_double * twin.given, ctypes.c_double * twin.results
+
+    def callback(given: int, results: int) -> None:
+        found = twin(Given.from_address(given)[:])
+        Results.from_address(results)[:] = list(found)
+
+    return _Callback(callback)

@@ -18,7 +18,7 @@ import casadi as ca
 import llvmlite.binding as llvm
 
 from estimica.compiled.llvm.domain import DOMAIN_TOLERANCE, FLOOR, MOST_PRODUCTS, POWER_FLOOR
-from estimica.compiled.llvm.foreign_code import FOREIGN_CODE
+from estimica.compiled.llvm.foreign_code import foreign_code
 from estimica.compiled.llvm.instructions import ONE, ZERO, Instructions, Stream, constant
 from estimica.compiled.llvm.object_code import load_object_code
 from estimica.compiled.llvm.processor import initialise_llvm
@@ -246,7 +246,7 @@ class _FunctionWriter(Instructions):
         self._label(self._new_label())  # nothing gets here, but a block must follow
 
     def _foreign(self, s: Foreign) -> None:
-        code = FOREIGN_CODE[s.twin]
+        code = foreign_code(s.twin)
         self.externals |= {*code.declarations, code.definition}
         given = self._reserve(f"[{len(s.arguments)} x double]")
         results = self._reserve(f"[{len(s.targets)} x double]")

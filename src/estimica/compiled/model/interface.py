@@ -173,6 +173,11 @@ class Model(ABC):
         """The model whose inputs a case names: itself, where variables cannot become inputs."""
         return self
 
+    @property
+    def inflow_names(self) -> tuple[str, ...]:
+        """inStream(…) of connectors within, which formulas may use like variables."""
+        return ()
+
     def observed(self, observations: Observations) -> Model:
         """The model with further outputs, given by formulas of its variables; kept."""
         from estimica.compiled.model.observed import ObservedModel
@@ -201,6 +206,13 @@ class Model(ABC):
         None where it may remember more, or where a state cannot be set.
         """
         return tuple(q.name for q in self.quantities() if q.role == "state")
+
+    def longest_delay(self, values: Mapping[str, float]) -> float | None:
+        """Seconds of the past that it remembers besides its states, at values of parameters.
+
+        None where that is not known before a simulation.
+        """
+        return 0.0
 
     @property
     def communication(self) -> float | None:

@@ -19,6 +19,7 @@ from estimica.estimate.criteria.roughness import SMOOTH, Rough
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison, joined_stretches
 from estimica.estimate.fit.result import Fit, Identifiability, StartResult, fit_outcome
 from estimica.estimate.identify.accuracy import Accuracy, accuracy, free_covariance
+from estimica.estimate.noise_starts import is_no_noise
 from estimica.estimate.objective.cost import (
     Objective,
     Point,
@@ -66,12 +67,15 @@ def conclude(
     acting = np.zeros(len(values), bool)
     acting[list(rough.unknowns)] = True
     held = np.array([bool(b) for b in bounds], bool) | acting
+    # what is not there does not move from one record to the next
+    absent = is_no_noise(unknowns, values, setup.noise_floors)
     finer = _finer(setup, judge, point)
     fine = finer.at(point.q) if finer else None
     fine = fine if isinstance(fine, Point) else None
     threshold = _error(setup, judge, seen, fine)
     finest = (judge, seen) if finer is None or fine is None else (finer, fine)
-    known = _accuracy(*finest, held & ~acting, acting, threshold).without(rough.unknowns)
+    still = acting | absent
+    known = _accuracy(*finest, held & ~still, still, threshold).without(rough.unknowns)
     if searched.status is Status.FAILING_REGION:
         known = known.without_errors()
     likelihood = information(objective, point)
@@ -111,7 +115,7 @@ def conclude(
         seconds=seconds,
         setup=setup,
         n_independent=objective.n_independent,
-        derivatives=setup.study.model.derivatives,
+        derivatives=_derivatives(setup, objective),
         discretisation=halved,
         scales=point.scales,
         rough=rough,
@@ -174,8 +178,22 @@ def _without_estimate(
         seconds=seconds,
         setup=setup,
         n_independent=cases.n_independent,
-        derivatives=setup.study.model.derivatives,
+        derivatives=_derivatives(setup, cases),
     )
+
+
+def _derivatives(setup: Setup, cases: ResidualFunction) -> str:
+    """How derivatives were found, in words."""
+    own = [p for p in cases.predictors if p.derivatives]
+    if not own:
+        return setup.study.model.derivatives
+    return max(own, key=lambda p: p.precision or 0.0).derivatives
+
+
+def _precision(setup: Setup, cases: ResidualFunction) -> float | None:
+    """Their relative error, where no tolerance decides."""
+    own = [p.precision for p in cases.predictors if p.precision is not None]
+    return max(own) if own else setup.study.model.precision
 
 
 def _bounds(unknowns: Unknowns, q: Vector) -> tuple[str, ...]:
@@ -200,7 +218,7 @@ def _finer(setup: Setup, objective: Objective, point: Point) -> Objective | None
     solver = setup.study.solver
     if point.predictions is not None or not setup.study.model.has_time:
         return None
-    if objective.n_samples > MANY or setup.study.model.precision is not None:
+    if objective.n_samples > MANY or _precision(setup, objective) is not None:
         return None
     # states far below the absolute tolerance are simulated without control: this one sees them
     tight = replace(solver, rtol=max(solver.rtol / 100, 1e-13), atol=1e-6 * solver.atol)
@@ -233,7 +251,7 @@ def _error(setup: Setup, objective: Objective, point: Point, fine: Point | None)
         return 1e-14
     if not setup.study.model.has_time:
         return 1e-13 * math.sqrt(max(objective.n_samples, 1))
-    known = setup.study.model.precision
+    known = _precision(setup, objective)
     if known is not None:
         return known
     if fine is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.study.case import Sigma
+from estimica.study.estimation import LIKELIHOODS
 from estimica.study.record.noise import SigmaFormula
 from estimica.study.record.samples import MeasuredOutput
 
@@ -106,7 +107,7 @@ def blocks_of(records: Outputs, criterion: str, calibrating: Outputs | None = No
     for case, outputs in records:
         for m in outputs:
             weight = 1.0 if m.weight is None else m.weight
-            if criterion != "ml":
+            if criterion not in LIKELIHOODS:
                 if isinstance(m.sigma, float):
                     weight /= m.sigma
                 elif m.weight is None:

@@ -169,10 +169,11 @@ def custom_criterion(
         formula = parse_formula(text, "criterion")
         for unknown in formula.names:
             if unknown not in NAMES:
-                known = did_you_mean(unknown, [*NAMES, "oe", "ml"])
+                known = did_you_mean(unknown, [*NAMES, "oe", "ml", "prediction"])
                 raise FitError(
                     "F020",
                     f"criterion '{text}': '{unknown}' is not known{known}; it may be 'oe', 'ml', "
+                    "'prediction', "
                     f"'file.py:function', or an expression in {', '.join(NAMES)}",
                 )
         if not set(formula.names) & set(MOVING):

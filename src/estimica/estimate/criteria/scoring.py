@@ -21,7 +21,7 @@ from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.loss import BENDS, Kind, Loss, Robust, spread
 from estimica.estimate.criteria.roughness import Shape
 from estimica.study.case import Sigma
-from estimica.study.estimation import Estimation
+from estimica.study.estimation import LIKELIHOODS, Estimation
 
 if TYPE_CHECKING:
     pass
@@ -328,16 +328,17 @@ def criterion_of(
         if scale is None:
             return _ready_if_known(OutputErrorSpecification(blocks, kind))
         return OutputError(blocks, (Robust(kind, scale),) * len(blocks))
-    if estimation.criterion == "ml":
+    if estimation.criterion in LIKELIHOODS:
         if kind == "squared":
-            return _likelihood(blocks)
+            found = _likelihood(blocks)
+            return replace(found, name=estimation.criterion)
         return _ready_if_known(LikelihoodSpecification(blocks, kind, scale or BENDS[kind]))
     from estimica.estimate.criteria.custom import custom_criterion
 
     return custom_criterion(estimation.criterion, blocks, code_for)
 
 
-def _likelihood(blocks: tuple[Block, ...]) -> Criterion:
+def _likelihood(blocks: tuple[Block, ...]) -> MaximumLikelihood:
     """Of normal noise with one level for each output, or of what the study says of the noise."""
     from estimica.estimate.criteria.noise_likelihood import KinkedLikelihood, NoiseLikelihood
 

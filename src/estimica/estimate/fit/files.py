@@ -21,6 +21,7 @@ from estimica.data import writers
 from estimica.estimate.fit.modelica import fitted_values
 from estimica.estimate.fit.outputs import CaseFit
 from estimica.estimate.fit.result import Fit
+from estimica.study.noise.process import PREDICTION
 from estimica.study.units import UnknownUnit, normalised_spelling, parse_unit
 
 SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
@@ -168,7 +169,7 @@ def columns_of_case(fit: Fit, case: CaseFit) -> tuple[dict[str, Vector], dict[st
         rows = np.searchsorted(time, o.time)
         for what, value in (
             ("measured", o.measured),
-            ("simulated", o.simulated),
+            ("predicted" if fit.criterion == PREDICTION else "simulated", o.simulated),
             ("residual", o.residual),
         ):
             column = np.full(len(time), np.nan)

@@ -23,6 +23,9 @@ from estimica.study.record.samples import Record
 
 #: times of a fine curve: about two for each pixel of a wide picture (chosen)
 POINTS = 1000
+#: ... and of all of them: with many outputs a picture would have to thin its curves, and would say
+#: so of a short record
+ALL_POINTS = 4000
 LEAST = 50  # of one stretch of a case with gaps, however many there are (chosen)
 #: a simulation that has taken longer, in seconds, is not repeated for a picture (chosen)
 PATIENCE = 1.0
@@ -41,6 +44,30 @@ def fine_lines(fit: Fit) -> Lines:
     if fit not in _known:
         _known[fit] = _lines(fit) if _is_quick(fit) else {}
     return _known[fit]
+
+
+def plain_lines(fit: Fit) -> Lines:
+    """The outputs simulated from the start on, of a fit whose model is corrected by the data at
+    every sample; by stretch."""
+    if not _is_quick(fit):
+        return {}
+    records = {r.case.name: r for r in fit.setup.records}
+    found: Lines = {}
+    for case in fit.stretches:
+        if not case.outputs:
+            continue
+        time = np.unique(np.concatenate([o.time for o in case.outputs]))
+        if len(time) < POINTS:
+            time = np.union1d(time, np.linspace(time[0], time[-1], POINTS))
+        names = [o.name for o in case.outputs]
+        simulated = _simulated(fit, records[case.name], _values_of(fit, case), time, names)
+        found |= {(case.name, n): (time, y) for n, y in simulated.items()}
+    return found
+
+
+def _values_of(fit: Fit, case: CaseFit) -> dict[Unknown, float]:
+    values = dict(zip(fit.unknowns.items, map(float, fit.values), strict=True))
+    return values | dict(zip(case.unknowns, map(float, case.values), strict=True))
 
 
 def lines_at(fit: Fit, values: Vector) -> Lines:
@@ -79,7 +106,9 @@ def _is_quick(fit: Fit) -> bool:
 def _lines(fit: Fit) -> Lines:
     records = {r.case.name: r for r in fit.setup.records}
     found: Lines = {}
-    points = max(POINTS // max(len(fit.stretches) - len(fit.cases) + 1, 1), LEAST)
+    lines = sum(len(c.outputs) for c in fit.cases)
+    points = min(POINTS, ALL_POINTS // max(lines, 1))
+    points = max(points // max(len(fit.stretches) - len(fit.cases) + 1, 1), LEAST)
     for case in fit.stretches:
         found |= _of_case(fit, case, records[case.name], points)
     return found
@@ -114,9 +143,7 @@ def _of_case(fit: Fit, case: CaseFit, one: Record, points: int) -> Lines:
     if len(stamps) >= points or stamps[-1] <= stamps[0]:
         return {}
     time = np.union1d(stamps, np.linspace(stamps[0], stamps[-1], points))
-    values = dict(zip(fit.unknowns.items, map(float, fit.values), strict=True))
-    values |= dict(zip(case.unknowns, map(float, case.values), strict=True))
-    simulated = _simulated(fit, one, values, time, [o.name for o in outputs])
+    simulated = _simulated(fit, one, _values_of(fit, case), time, [o.name for o in outputs])
     found: Lines = {}
     for o in outputs:
         if o.name not in simulated:

@@ -319,7 +319,8 @@ def _formula_lines(fit: Fit, values: Mapping[str, FixedValue]) -> Iterator[str]:
         elif name in fit.study.observed_parameters:
             yield f"  parameter Real {_spelt(name)};"
     for name, formula in parsed.items():
-        yield f"  output Real {_spelt(name)} = {write_expression(formula.expression)};"
+        # names stand in a formula as they do in Modelica: with dots, subscripts and quotes
+        yield f"  output Real {_spelt(name)} = {write_expression(formula.expression, spell=str)};"
 
 
 def _spelt(name: str) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from estimica.base.text import rounded
+import numpy as np
+
+from estimica.base.text import listed, rounded
 from estimica.estimate.fit.result import Fit
+from estimica.study.noise.process import PREDICTION, difference_unit, names_in_levels
 
 LEVEL = 0.95  # of intervals, as everywhere in reports
 
@@ -79,6 +83,8 @@ def noise_remark(fit: Fit, output: str) -> str:
     noise = fit.noise.get(output)
     if noise is None:
         return ""
+    if fit.criterion == PREDICTION:
+        return "noise: of predictions, on average"
     if noise.formula:
         return f"noise: mean of {noise.formula}"
     if noise.at_bound:
@@ -86,3 +92,49 @@ def noise_remark(fit: Fit, output: str) -> str:
     if noise.estimated:
         return f"noise {noise.shared}" if noise.shared else ""
     return "noise known"
+
+
+# --- Noise in the states: what came out of it, in words.
+
+
+def process_noise_lines(fit: Fit) -> tuple[str, ...]:
+    """A line on the noise in each state of a fit by prediction errors."""
+    if fit.criterion != PREDICTION or not math.isfinite(fit.cost):
+        return ()
+    lines = list(_lines(fit))
+    if any("/√s" in line for line in lines):
+        lines.append("what such noise gains in likelihood: estimica find-noise STUDY")
+    return tuple(lines)
+
+
+def _lines(fit: Fit) -> Iterator[str]:
+    none = {u.name for u, no in zip(fit.unknowns.items, fit.no_noise, strict=True) if no}
+    units = {q.name: difference_unit(q.unit) for q in fit.study.model.quantities()}
+    step, floors = _step(fit), fit.setup.noise_floors
+    known = {t.name: t.start for t in fit.study.tuners if not t.active} | fit.estimates
+    for state, level in fit.study.process_noise.items():
+        value = known.get(level) if isinstance(level, str) else level
+        if isinstance(level, str) and value is not None and level not in fit.estimates:
+            value = value if value > floors.get(level, 0.0) * (1 + 1e-9) else 0.0
+        if value == 0:  # as it was given
+            continue
+        if level in none:
+            yield f"noise in {state}: none is needed ('{level}' is at its lower bound)"
+        elif value is None:
+            gone = sorted(none & names_in_levels([level]))
+            less = f", of which nothing is left of {listed(gone)}" if gone else ""
+            yield f"noise in {state}: {level}{less}"
+        else:
+            unit = units.get(state, "")
+            moved = f"{value * math.sqrt(step):.3g} {unit}".rstrip()
+            yield (
+                f"noise in {state}: {value:.4g} {unit or '1'}/√s, which moves it by {moved} "
+                f"(one standard deviation) in the {step:.4g} s from sample to sample"
+            )
+
+
+def _step(fit: Fit) -> float:
+    """Seconds between samples: the median of all."""
+    own = [np.diff(o.time) for c in fit.cases if c.role == "calibrate" for o in c.outputs]
+    every = np.concatenate(own) if own else np.zeros(0)
+    return float(np.median(every)) if len(every) else 0.0

@@ -16,16 +16,29 @@ from estimica.base.view import TIME_LABEL, Band, Curve, Curves, Panel, Ribbon, n
 from estimica.estimate.fit import frequency_pictures as frequency
 from estimica.estimate.fit import point_pictures as points
 from estimica.estimate.fit.as_json import ranked
-from estimica.estimate.fit.fine_curves import fine_lines, joined_lines, lines_at, through
+from estimica.estimate.fit.fine_curves import (
+    fine_lines,
+    joined_lines,
+    lines_at,
+    plain_lines,
+    through,
+)
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.run import Iteration
 from estimica.study.case import InputColumn
+from estimica.study.noise.process import PREDICTION
 from estimica.study.record.samples import Record
 
 MEASURED, SIMULATED, CENSORED = 7, 1, 3  # of the palette: grey points, a strong line, marks
+PREDICTED = "predicted one sample ahead"
+UNSEEN = "simulated without the data"
 MOST_ITERATIONS = 12  # in one picture
+#: points of all their lines together, between the stamps too: fewer than a page would thin, and
+#: say so, as it does of long records
+MOST_FINE = 13_000
+FEWEST_FINE = 50  # of one of them, however many there are (chosen)
 LEGIBLE = 8  # tuners in one panel of the path
 ALIKE = 1e-6  # relative difference of costs that are equal
 WIDE = 100  # ratio of costs from which on their axis is logarithmic
@@ -68,9 +81,11 @@ def picture(
 
 
 def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
-    """Measured and simulated outputs of every case."""
+    """Measured and simulated outputs of every case; predicted ones where the fit predicts, with
+    the simulation that sees no data beside them."""
     panels: list[Panel] = []
-    finely = joined_lines(fit, fine_lines(fit))
+    finely = joined_lines(fit, {} if predicts(fit) else fine_lines(fit))
+    plain = joined_lines(fit, plain_lines(fit)) if predicts(fit) else {}
     for case, axis in _cases(fit):
         for output in case.outputs:
             if output.transfer is not None:
@@ -89,8 +104,15 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     colour=MEASURED,
                     listed=not panels,
                 ),
+                *(
+                    Curve(
+                        UNSEEN, *own, fit.unit_of(output), dashed=True, colour=0, listed=not panels
+                    )
+                    for own in [plain.get((case.name, output.name))]
+                    if own is not None
+                ),
                 Curve(
-                    "simulated",
+                    PREDICTED if predicts(fit) else "simulated",
                     *line,
                     fit.unit_of(output),
                     colour=SIMULATED,
@@ -105,9 +127,16 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     group=_heading(fit, case),
                     gaps=_gaps(fit, case),
                     origin=fit.setup.origin_of(case.name),
+                    ribbons=_around(output, x, order, not panels, 1) if predicts(fit) else (),
                 )
             )
-    return Curves(tuple(panels), _title(fit, "measured and simulated"), _axis_label(fit))
+    done = "predicted" if predicts(fit) else "simulated"
+    return Curves(tuple(panels), _title(fit, f"measured and {done}"), _axis_label(fit))
+
+
+def predicts(fit: Fit) -> bool:
+    """Whether values are predicted from those before them, not simulated from the start."""
+    return fit.criterion == PREDICTION
 
 
 def _censored(
@@ -145,7 +174,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
                 if (case.name, output.name) in found
             ]
             last = Curve(
-                "simulated − measured",
+                "predicted − measured" if predicts(fit) else "simulated − measured",
                 x,
                 output.compared[order],
                 fit.residual_unit(output),
@@ -170,13 +199,17 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
 
 
 def _around(
-    output: OutputComparison, x: Vector, order: npt.NDArray[np.intp] | slice, named: bool
+    output: OutputComparison,
+    x: Vector,
+    order: npt.NDArray[np.intp] | slice,
+    named: bool,
+    shown: float = 0.0,
 ) -> tuple[Ribbon, ...]:
-    """± 2σ of samples that have their own."""
+    """± 2σ of samples that have their own, around zero or the outputs themselves."""
     if output.sigma is None:
         return ()
-    wide = 2 * output.sigma[order]
-    return (Ribbon("± 2σ", x, -wide, wide, listed=named),)
+    wide, middle = 2 * output.sigma[order], shown * output.simulated[order]
+    return (Ribbon("± 2σ", x, middle - wide, middle + wide, listed=named),)
 
 
 def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
@@ -401,6 +434,8 @@ def _resimulated(
     axes = {c.name: axis for c, axis in _cases(fit)}
     case_of = fit.study.partition.case_of
     drawn = {(c.name, o.name): (axes[case_of(c.name)], o) for c in fit.stretches for o in c.outputs}
+    lines = len(drawn) * len(iterations)
+    most = max(MOST_FINE // max(lines, 1), FEWEST_FINE)
     for iteration in iterations:
         predictions = objective.predict(iteration.values)
         if isinstance(predictions, Failure):
@@ -414,7 +449,7 @@ def _resimulated(
                 time, line = finely[block.case, block.name]
                 inside = np.isin(output.time, time)
                 line = through(time, line, output.time[inside], value[inside])
-                found[block.case, block.name] = time, line
+                found[block.case, block.name] = thin_curve(time, line, most, output.time)
                 continue
             x, order = axis.of(output.time)
             whole = output.transfer is not None

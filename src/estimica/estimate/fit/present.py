@@ -20,8 +20,13 @@ from estimica.base.view import (
 )
 from estimica.estimate.fit.as_json import as_object, ranked
 from estimica.estimate.fit.gap_section import COLUMNS, gap_section, hidden_note, hidden_starts
-from estimica.estimate.fit.noise_levels import noise_levels, noise_remark, noise_row
-from estimica.estimate.fit.pictures import picture
+from estimica.estimate.fit.noise_levels import (
+    noise_levels,
+    noise_remark,
+    noise_row,
+    process_noise_lines,
+)
+from estimica.estimate.fit.pictures import picture, predicts
 from estimica.estimate.fit.point_page import point_sections
 from estimica.estimate.fit.point_pictures import chosen_axes, residual_panels
 from estimica.estimate.fit.result import Fit
@@ -67,12 +72,17 @@ def _sections(
         yield Section("Units", "\n\n".join(f"{t[:1].upper()}{t[1:]}." for t in converted))
     if fit.study.partition.gaps:
         yield gap_section(fit, _row)
-    yield Section("Quality", _QUALITY, tuple(_quality(fit)))
+    words = _QUALITY.replace("simulated", "predicted") if predicts(fit) else _QUALITY
+    yield Section("Quality", words, tuple(_quality(fit)))
     if any(c.outputs for c in fit.cases):
         curves = replace(picture(fit, "fit", None, against, by), title="")
-        yield Section("Measured and simulated", _CURVES, (curves,))
+        if predicts(fit):
+            yield Section("Measured and predicted", _PREDICTED, (curves,))
+        else:
+            yield Section("Measured and simulated", _CURVES, (curves,))
         filtered = any(o.prefilter for c in fit.cases for o in c.outputs)
         words = _RESIDUALS + (_FILTERED if filtered else "")
+        words = words.replace("Simulated", "Predicted", 1) if predicts(fit) else words
         yield Section("Residuals", words, tuple(_residuals(fit, against, by)))
         if not fit.study.model.has_time:
             yield from point_sections(fit, against, by)
@@ -99,6 +109,12 @@ _QUALITY = "How close the simulated outputs come to the measured ones, output by
 _CURVES = (
     "Points are measurements, lines the simulation with the estimates. Drag to zoom into a part, "
     "double-click to see all again."
+)
+_PREDICTED = (
+    "Points are measurements. The line says what is predicted of each from the values before it, "
+    "with a band of two standard deviations: it follows the data even where the model lacks "
+    "something. The dashed line is the simulation from the start, which sees no data, and shows "
+    "what the equations alone explain."
 )
 _RESIDUALS = (
     "Simulated − measured. Where the model explains the data, residuals look like noise within the "
@@ -168,7 +184,8 @@ def _met(fit: Fit) -> str:
     if not parts:
         return ""
     scale = "where 100 % is a perfect match and 0 % no better than a constant"
-    return f"The simulation meets the measurements with a fit of {'; '.join(parts)}, {scale}."
+    what = "Predictions one sample ahead meet" if predicts(fit) else "The simulation meets"
+    return f"{what} the measurements with a fit of {'; '.join(parts)}, {scale}."
 
 
 def _determined(fit: Fit) -> str:
@@ -220,7 +237,10 @@ def outcome_in_words(fit: Fit) -> str:
     text += known if math.isfinite(fit.aic) else "."
     for said in fit.remarks:
         text += f"\n\n{said[:1].upper()}{said[1:]}."
-    held = [u.label for u, b in zip(fit.unknowns.items, fit.at_bound, strict=True) if b]
+    for said in process_noise_lines(fit):
+        text += f"\n\n{said[:1].upper()}{said[1:]}."
+    bounds = zip(fit.unknowns.items, fit.at_bound, fit.no_noise, strict=True)
+    held = [u.label for u, b, none in bounds if b and not none]
     if held:
         text += (
             f"\n\n{_listed(held)} ended at a bound: widen it if that is not a true limit; "
@@ -409,9 +429,9 @@ def estimates(fit: Fit) -> Table:
     size = f"{fit.n_samples} samples, {fit.n_free} unknown{'' if fit.n_free == 1 else 's'}"
     title = f"{fit.study.name}: {fit.criterion} cost {fit.cost:.7g}, {size}"
     told = [status_line(fit.outcome.status, fit.outcome.message)]
-    told += [*fit.study.notes, *fit.study.partition.notes]
+    told += fit.data_remarks
     told += [hidden_note(hidden)] if hidden else []
-    note = "\n".join(["; ".join(told), *_verdict_lines(fit)])
+    note = "\n".join(["; ".join(told), *_verdict_lines(fit), *process_noise_lines(fit)])
     return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
 
 

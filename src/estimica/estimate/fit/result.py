@@ -26,6 +26,7 @@ from estimica.estimate.fit.verdict import ResidualVerdict
 from estimica.estimate.identify.accuracy import Accuracy, Practical, Significance, practical
 from estimica.estimate.identify.invariants import Group
 from estimica.estimate.identify.twins import Twin, is_moved, twin_advice
+from estimica.estimate.noise_starts import is_no_noise
 from estimica.estimate.objective.residuals import Evaluations
 from estimica.estimate.search.run import Iteration, Status
 from estimica.estimate.unknowns import Unknowns
@@ -131,6 +132,11 @@ class Fit(Result):
         held[list(self.rough.unknowns)] = True
         return held
 
+    @cached_property
+    def no_noise(self) -> Flags:
+        """The noise levels that have come out as none; nothing else depends on where they are."""
+        return is_no_noise(self.unknowns, self.values, self.setup.noise_floors)
+
     @property
     def covariance(self) -> Vector:
         """Covariance of all unknowns, in the order of `unknowns`."""
@@ -232,7 +238,13 @@ class Fit(Result):
         """What to know of it: what of its source it leaves out, whether residuals are coloured."""
         said = self.residual_verdict
         coloured = [said.text] if said.too_small else []
-        return (*self.study.notes, *self.study.partition.notes, *coloured)
+        return (*self.data_remarks, *coloured)
+
+    @cached_property
+    def data_remarks(self) -> tuple[str, ...]:
+        """What to know of its data: gaps, repeated time stamps, what was not taken over."""
+        repeated = [p.text for r in self.setup.first_records for p in r.warnings]
+        return (*self.study.notes, *repeated, *self.study.partition.notes)
 
     @cached_property
     def residual_verdict(self) -> ResidualVerdict:
@@ -290,6 +302,8 @@ class Fit(Result):
 
     def trouble(self, k: int) -> str:
         """Why an unknown has no interval of its own on both sides; empty where it has."""
+        if self.no_noise[k]:
+            return "none is needed: at its lower bound"
         if self.at_bound[k]:
             return f"at its {self.at_bound[k]}"
         return "" if self.accuracy.identifiable[k] else "not determined by these data"
@@ -298,7 +312,11 @@ class Fit(Result):
     def practical(self) -> tuple[Practical, ...]:
         """For each unknown, whether its error leaves anything of its value."""
         triples = zip(self.unknowns.items, self.values, self.accuracy.stderr, strict=True)
-        return tuple(practical(u, float(v), float(e)) for u, v, e in triples)
+        levels = self.setup.noise_floors
+        return tuple(
+            practical(u, float(v), float(e), u.kind == "tuner" and u.name in levels)
+            for u, v, e in triples
+        )
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -336,8 +354,9 @@ class Fit(Result):
         """
         if self.accuracy.held[k] or not np.isfinite(self.accuracy.stderr[k]):
             return ()
-        pairs = zip(self.unknowns.items, self.at_bound, self.accuracy.held, strict=True)
-        return tuple(u.label for u, bound, held in pairs if bound and held)
+        held = self.accuracy.held & ~self.no_noise
+        pairs = zip(self.unknowns.items, self.at_bound, held, strict=True)
+        return tuple(u.label for u, bound, stays in pairs if bound and stays)
 
     def vanished(self) -> tuple[str, ...]:
         """Unknowns on a logarithm that have shrunk until they have no effect: zero is their bound.

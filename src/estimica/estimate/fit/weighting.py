@@ -54,9 +54,9 @@ class Weighting(Result):
 
     presenter = "estimica.estimate.fit.weighting"
 
-    study: str
-    outputs: tuple[OutputWeighting, ...]
-    outcome: Outcome = DONE
+    study: str  # what the study is called
+    outputs: tuple[OutputWeighting, ...]  # the weighting of each output
+    outcome: Outcome = DONE  # how it ended, and why
 
     def curves(self) -> view.Curves:
         """Gains and weightings over the frequency."""

@@ -286,7 +286,9 @@ class Practical:
         return f"{self.standing}: {self.reason}"
 
 
-def practical(unknown: Unknown, value: float, stderr: float) -> Practical:
+def practical(
+    unknown: Unknown, value: float, stderr: float, may_be_none: bool = False
+) -> Practical:
     """Judge a value by its standard error.
 
     An error above the value says no more than the order of magnitude, if that: on a logarithmic
@@ -294,6 +296,7 @@ def practical(unknown: Unknown, value: float, stderr: float) -> Practical:
     latter is not a lack where zero is allowed and the error is small beside the typical size of the
     unknown: an offset of 0.01 ± 0.05 mV that might have been 10 mV is known well, and is zero as
     far as the data tell. An interval that is wider than the bounds says nothing that was not known.
+    A noise level `may_be_none` although it is searched on a logarithmic scale.
     """
     if math.isnan(stderr):
         return Practical(Significance.UNSAID)
@@ -301,6 +304,9 @@ def practical(unknown: Unknown, value: float, stderr: float) -> Practical:
         return Practical(Significance.LOST, "no finite error")
     size = abs(value)
     share = stderr / size if size else math.inf
+    if may_be_none and share > 1 and size:
+        reason = f"its standard error is {_percent(share)} of its value"
+        return Practical(Significance.NEAR_ZERO, reason)
     if _spans_bounds(unknown, share, stderr):
         return Practical(Significance.LOST, "its 95 % interval is wider than its bounds")
     if share <= 1:

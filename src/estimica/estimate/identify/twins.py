@@ -15,6 +15,7 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.text import listed
 from estimica.estimate.search.run import Status
+from estimica.study.estimation import LIKELIHOODS
 
 if TYPE_CHECKING:
     from estimica.estimate.fit.result import Fit, StartResult
@@ -78,7 +79,7 @@ def allowed(fit: Fit) -> float:
     """How much larger a cost may be that noise does not tell from the best."""
     gained = fit.iterations[0].cost - fit.cost if fit.iterations else 0.0
     floor = EQUAL * gained if math.isfinite(gained) else 0.0
-    if fit.criterion == "ml":
+    if fit.criterion in LIKELIHOODS:
         return max(WITHIN_NOISE, floor)
     return max(WITHIN_NOISE * abs(fit.cost) / max(fit.n_samples - fit.n_free, 1), floor)
 

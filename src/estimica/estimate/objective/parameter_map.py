@@ -79,6 +79,13 @@ class ParameterMap:
         )
         return own_map
 
+    def with_own(self, names: Sequence[str]) -> ParameterMap:
+        """The same where these active tuners are also parameters of their own names."""
+        own_map = copy(self)
+        more = {n: self.tuners.index(n) for n in names if n not in self.parameters}
+        own_map._arrange({**self._direct, **more}, self._derived)
+        return own_map
+
     @property
     def is_one_to_one(self) -> bool:
         """Whether the parameters are the tuners, in the same order."""

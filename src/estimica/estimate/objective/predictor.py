@@ -59,6 +59,9 @@ class Predictor(ABC):
     response: ModelResponse
     runs: int = 1  # of the model, for the last point
     accuracy: float = 1e-13  # relative, of the outputs: rounding, where nothing is integrated
+    #: how derivatives are found and their relative error, where that is not as the model says
+    derivatives: str = ""
+    precision: float | None = None
 
     def __init__(self, record: Record, links: ParameterMap, places: UnknownIndex) -> None:
         self.record = record

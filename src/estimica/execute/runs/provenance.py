@@ -19,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import EstimicaError, StoreError
 from estimica.data.table import Data
 from estimica.simulate.modelica.origin import ModelOrigin
 from estimica.study.case import Case
+from estimica.study.noise.process import Filter
 from estimica.study.record.samples import data_of
 from estimica.study.study import Study
 
@@ -65,6 +67,10 @@ def fingerprint(study: Study) -> dict[str, str]:
     codes |= {f"criterion '{c.name}'": _code(repr(c)) for c in study.criteria}
     codes["[estimate]"] = _code(repr(study.estimation))
     codes["[solver]"] = _code(repr(study.solver))
+    if study.process_noise:
+        codes["[process_noise]"] = _code(repr(sorted(study.process_noise.items())))
+    if study.filter != Filter():
+        codes["[filter]"] = _code(repr(study.filter))
     codes["the version of Estimica"] = version("estimica")
     return codes
 
@@ -95,8 +101,14 @@ class _Contents(pickle.Pickler):
     def persistent_id(self, obj: Any) -> str | None:
         if isinstance(obj, ModelOrigin):
             return "origin"  # a study that was moved is the same study
+        if isinstance(obj, TrustedCode):  # by content, not by which of its texts are one object
+            return f"{obj.sha256} {obj.folder} {obj.function}"
         ours = isinstance(obj, (type, FunctionType)) and obj.__module__.startswith("estimica.")
         return obj.__qualname__ if ours else None
+
+    def reducer_override(self, obj: Any) -> Any:
+        placeless = getattr(type(obj), "placeless", None)  # where its files lie does not matter
+        return NotImplemented if placeless is None else placeless(obj)
 
 
 def _content(model: object) -> bytes:

@@ -177,22 +177,27 @@ class Store:
             checkpoints = read_checkpoints(connection, run_id).whole
         if row is None:
             raise unknown_run(which, {}, self.path)
-        with reading_part(run_id, "the study"):
-            study = from_text(texts["study"])
-            study = study if isinstance(study, str) else object_from_text(texts["study"])
-        objects = {}
-        for column in ("settings", "environment", "result"):
-            with reading_part(run_id, f"the {column}"):
-                objects[column] = object_from_text(texts[column])
         return StoredRun(
             _summary(row),
-            study,
-            objects["settings"],
-            objects["environment"],
-            objects["result"],
+            _study(run_id, texts),
+            _object(run_id, texts, "settings"),
+            _object(run_id, texts, "environment"),
+            _object(run_id, texts, "result"),
             tuple(_iteration(run_id, i) for i in iterations),
             checkpoints,
         )
+
+    def asked(self, which: str) -> tuple[Mapping[str, Any] | str, Mapping[str, Any]]:
+        """The study and the settings of a run, without anything that it has found."""
+        run_id = self._named(which)
+        with self._reading() as connection:
+            assert connection is not None
+            texts = connection.execute(
+                "SELECT study, settings FROM run WHERE id = ?", (run_id,)
+            ).fetchone()
+        if texts is None:
+            raise unknown_run(which, {}, self.path)
+        return _study(run_id, texts), _object(run_id, texts, "settings")
 
     def id_of(self, which: str) -> str:
         """The whole id of a run, whatever is stored of it."""
@@ -400,6 +405,17 @@ def _damaged(row: sqlite3.Row, column: str) -> StoreError:
         f"run '{row['id']}' is damaged: its {column} is '{content}'; move the store of runs away, "
         "or give another file with --store",
     )
+
+
+def _study(run_id: str, texts: sqlite3.Row) -> Mapping[str, Any] | str:
+    with reading_part(run_id, "the study"):
+        study = from_text(texts["study"])
+        return study if isinstance(study, str) else object_from_text(texts["study"])
+
+
+def _object(run_id: str, texts: sqlite3.Row, column: str) -> Mapping[str, Any]:
+    with reading_part(run_id, f"the {column}"):
+        return object_from_text(texts[column])
 
 
 def _summary(row: sqlite3.Row) -> RunSummary:

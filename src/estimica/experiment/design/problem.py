@@ -12,6 +12,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError, SimulationError
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
+from estimica.base.text import listed
 from estimica.compiled.model.interface import Model
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.parameter_map import ParameterMap
@@ -21,8 +22,9 @@ from estimica.estimate.unknowns import Unknown
 from estimica.experiment.signals import make
 from estimica.experiment.signals import times as stamps
 from estimica.simulate.engine.options import Options
-from estimica.study.case import Case
+from estimica.study.case import Case, Sigma
 from estimica.study.formulas import tuners_of_noise, without_noise_tuners
+from estimica.study.noise.process import PREDICTION, output_sigma
 from estimica.study.record.samples import Record
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable, names_of
@@ -245,8 +247,36 @@ def values_of_fit(fit: Fit) -> dict[str, float]:
 
 
 def noise_of_fit(fit: Fit) -> dict[str, float]:
-    """The estimated standard deviations of the outputs."""
+    """The estimated standard deviations of the outputs: of measuring alone, where it can be told
+    apart from what noise in the states does to predictions."""
+    if fit.criterion == PREDICTION:
+        return _measuring_noise(fit)
     return {n: math.sqrt(noise.variance) for n, noise in fit.noise.items()}
+
+
+def _measuring_noise(fit: Fit) -> dict[str, float]:
+    values = {t.name: t.start for t in fit.study.tuners if not t.active} | fit.estimates
+    found: dict[str, float] = {}
+    for case in fit.study.active_cases:
+        for name, column in case.columns_of_outputs.items():
+            level = output_sigma(name, column)
+            value = values.get(level) if isinstance(level, str) else level
+            has_own = isinstance(column.sigma, Sigma) and column.sigma.column is not None
+            if value is not None and not has_own:
+                found.setdefault(name, value)
+    return found
+
+
+def unregarded(study: Study) -> tuple[str, ...]:
+    """What a design leaves out of account, in words."""
+    noisy = [n for n, level in study.process_noise.items() if level != 0]
+    if study.estimation.criterion != PREDICTION or not noisy:
+        return ()
+    return (
+        f"Noise in {listed(noisy)} is left out of account: the experiment is simulated, and "
+        "standard errors are those for noise of measuring alone; with noise in the states they are "
+        "larger",
+    )
 
 
 # --- the table -----------------------------------------------------------------------------------

@@ -53,20 +53,20 @@ class InputDesign(Result):
 
     presenter = "estimica.experiment.design.present"
 
-    bench: DesignProblem
-    settings: InputDesignTable
-    tried: tuple[Candidate, ...]
-    chosen: Candidate | None
-    inputs: Mapping[str, Signal]
+    bench: DesignProblem  # the problem that was solved
+    settings: InputDesignTable  # what was asked for
+    tried: tuple[Candidate, ...]  # all candidates
+    chosen: Candidate | None  # the best of them
+    inputs: Mapping[str, Signal]  # courses of the designed inputs
     Y: Vector  # (samples, outputs)
     about: str  # what the input is, in words
-    notes: tuple[str, ...] = ()
-    spectrum: Spectrum | None = None
+    notes: tuple[str, ...] = ()  # what to know of it
+    spectrum: Spectrum | None = None  # of the input
     sections: tuple[show.Section, ...] = ()  # more for the page
     told: Mapping[str, object] = field(default_factory=dict)  # more for the JSON
-    interrupted: bool = False
-    seconds: float = 0.0
-    run: str = ""
+    interrupted: bool = False  # whether it was stopped before its end
+    seconds: float = 0.0  # how long it took
+    run: str = ""  # its id in the store of runs
     origin: Study | None = field(default=None, repr=False)  # what was asked
 
     @property

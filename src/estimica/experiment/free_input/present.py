@@ -69,6 +69,7 @@ def outcome(free_input: FreeInput) -> Outcome:
         )
     if free_input.passed > KEPT:
         parts.append(f"a limit is passed by {100 * free_input.passed:.2g} % of its range")
+    parts += [f"{n[:1].lower()}{n[1:]}" for n in free_input.notes]
     message = "; ".join(parts)
     if free_input.interrupted:
         return Outcome("interrupted", f"interrupted; {message}", ok=False)
@@ -113,7 +114,7 @@ def errors(free_input: FreeInput) -> Table:
         numbers.append(100 * after / size if size else math.nan)
         cells = [short(x) if math.isfinite(x) else None for x in (*numbers, gain)]
         unit = free_input.units.get(name, "")
-        remark = "" if k in free_input.counted else "found along"
+        remark = "" if k in free_input.counted else "estimated too"
         body.append((name, *cells, "" if unit == "1" else unit, remark))
     columns = ("unknown", "value", "reference", "design", "%", "gain %", "unit", "remark")
     inputs = ", ".join(free_input.designed)

@@ -73,6 +73,7 @@ class FreeInput(Result):
     seconds: float = 0.0
     run: str = ""
     origin: Study | None = field(default=None, repr=False)  # what was asked
+    notes: tuple[str, ...] = ()  # what to know of it
 
     @property
     def gain(self) -> Vector:

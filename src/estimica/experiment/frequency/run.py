@@ -41,14 +41,14 @@ class FrequencyEstimate(Result):
 
     presenter = "estimica.experiment.frequency.present"
 
-    input: str
-    output: str
-    method: str
+    input: str  # name of the input
+    output: str  # name of the output
+    method: str  # how it was computed
     frequency: Vector  # Hz
-    G: Complex
-    stderr: Vector
+    G: Complex  # the response
+    stderr: Vector  # of the real and of the imaginary part
     coherence: Vector  # share of the output's power that the input explains
-    freedom: float
+    freedom: float  # degrees of freedom of `stderr`
     averages: float  # periods, or independent segments
     text: str  # how it was made
     unit: str = ""  # of the response

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
+from estimica.base.public.calls import require_keywords
 from estimica.base.signals import Hold, Signal
 from estimica.data.writers import write_csv
 
@@ -28,6 +30,11 @@ class Waveform(ABC):
     amplitude: float = 1.0
     offset: float = 0.0
     begin: float = 0.0
+
+    def __new__(cls, *_: object, **named: object) -> Self:
+        """Refuse a keyword that it has not, in our words."""
+        require_keywords(cls.__name__, [f.name for f in fields(cls)], named)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for f in fields(self):

@@ -48,14 +48,14 @@ class BackCalculation(Result):
 
     presenter = "estimica.infer.backcalculation.present"
 
-    study: str
-    compute: tuple[str, ...]
-    against: tuple[str, ...]
-    cases: tuple[CasePoints, ...]
-    laws: Mapping[str, Laws]
+    study: str  # what the study is called
+    compute: tuple[str, ...]  # what was computed
+    against: tuple[str, ...]  # what laws depend on
+    cases: tuple[CasePoints, ...]  # the points of each case
+    laws: Mapping[str, Laws]  # ranked laws by computed variable
     without_laws: Mapping[str, str]  # computed variables without laws, and why
-    has_time: bool
-    seconds: float = 0.0
+    has_time: bool  # whether the points lie in time
+    seconds: float = 0.0  # how long it took
     run: str = ""  # its number in the run store
     origin: Study | None = None  # what was asked
 

@@ -14,6 +14,7 @@ from estimica.base.text import listed, percent, short
 from estimica.base.view import without_empty
 from estimica.estimate.page_frame import study_summary, with_reproduction
 from estimica.infer.bands.result import Bands
+from estimica.study.noise.process import PREDICTION
 
 
 def _drawable(ends: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
@@ -49,11 +50,16 @@ def widths(bands: Bands) -> show.Table:
     )
     columns = ("case", "output", "largest std. error", "noise", "% inside", "unit", "remark")
     note = (
-        f"std. error: of the simulated output, {bands.kind} covariance; % inside: measurements "
-        f"within the {show.percent_text(bands.level)} prediction band"
+        f"std. error: of the {_word(bands)} output, {bands.kind} covariance; % inside: "
+        f"measurements within the {show.percent_text(bands.level)} prediction band"
     )
     title = f"{bands.fit.study.name}: bands of the outputs"
     return without_empty(show.Table(columns, rows, title, note), "remark")
+
+
+def _word(bands: Bands) -> str:
+    """What an output is compared with: a simulation, or what a filter predicts."""
+    return "predicted" if bands.fit.criterion == PREDICTION else "simulated"
 
 
 def _open(bands: Bands) -> str:
@@ -87,7 +93,7 @@ def picture(bands: Bands, kind: str = "", names: Sequence[str] = ()) -> show.Cur
         )
         curves = (
             show.Curve("measured", o.time, o.measured, o.unit, dotted=True, colour=7, listed=first),
-            show.Curve("simulated", o.time, o.simulated, o.unit, colour=1, listed=first),
+            show.Curve(_word(bands), o.time, o.simulated, o.unit, colour=1, listed=first),
         )
         group = o.case if several else ""
         label = show.name_with_unit(o.output, o.unit)

@@ -66,10 +66,10 @@ class Bands(Result):
 
     presenter = "estimica.infer.bands.present"
 
-    fit: Fit
-    kind: str
-    level: float
-    outputs: tuple[OutputBand, ...]
+    fit: Fit  # the fit that it is about
+    kind: str  # how it was computed
+    level: float  # the confidence level
+    outputs: tuple[OutputBand, ...]  # the band of each output
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each sample of each output, with the ends of both bands."""

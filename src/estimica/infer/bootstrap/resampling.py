@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,7 +19,11 @@ from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure, Prediction
 from estimica.infer.covariance.block_length import block_length
 from estimica.infer.refit import FitContext, noise_freedom_at
+from estimica.study.noise.process import PREDICTION
 from estimica.study.record.transform import Transform
+
+if TYPE_CHECKING:
+    from estimica.estimate.objective.filter_predictor import FilterPredictor
 
 Kind = Literal["parametric", "residual", "block"]
 KINDS = ("parametric", "residual", "block")
@@ -115,6 +119,39 @@ class Resampler:
         return values
 
 
+@dataclass(frozen=True, eq=False)
+class FilteredResampler(Resampler):
+    """Measured values of a model with noise in its states, in innovation form.
+
+    Each value is what the filter predicts from those drawn before it and an innovation of the
+    variance that it expects (Stoffer and Wall, JASA 86, 1991): noise in the states and of measuring
+    is in it as the model has them.
+    """
+
+    predictors: tuple[FilterPredictor, ...]
+    values: Vector
+
+    def measured(self, seed: np.random.SeedSequence) -> list[Vector]:
+        """One set of measured values, an array for each block."""
+        rng = np.random.default_rng(seed)
+        return [v for p in self.predictors for v in p.drawn(self.values, rng)]
+
+
+def _filtered(objective: Objective, kind: str) -> tuple[FilterPredictor, ...]:
+    """The filters of a prediction, whose values follow from one another; of others none."""
+    if objective.criterion.name != PREDICTION:
+        return ()
+    if kind != "parametric":
+        raise InferError(
+            "I412",
+            f"residuals of criterion 'prediction' belong to the filter that made them: kind "
+            f"'{kind}' cannot put them elsewhere; use kind 'parametric'",
+        )
+    from estimica.estimate.objective.filter_predictor import FilterPredictor
+
+    return tuple(p for p in objective.predictors if isinstance(p, FilterPredictor))
+
+
 def require_kind(kind: str) -> None:
     """Refuse a kind that does not exist."""
     if kind not in KINDS:
@@ -144,6 +181,7 @@ def resampler(place: FitContext, kind: str, length: int | None) -> Resampler:
     levels = objective.sigmas(predictions)
     own = [b.own_sigmas(s) for b, s in zip(objective.blocks, levels, strict=True)]
     source: NoiseSource
+    filters = _filtered(objective, kind)
     if kind == "parametric":
         sigmas = _sigmas(objective, noise_variances(objective, point, residuals), own, growth)
         laws = tuple(b.measured.distribution for b in objective.blocks)
@@ -158,6 +196,10 @@ def resampler(place: FitContext, kind: str, length: int | None) -> Resampler:
             source = ResidualNoise(centred, each)
         else:
             source = _blocks(objective, centred, each, length)
+    if filters:
+        return FilteredResampler(
+            objective.blocks, tuple(predictions), source, filters, point.values
+        )
     return Resampler(objective.blocks, tuple(predictions), source)
 
 

@@ -46,25 +46,25 @@ class Bootstrap(Result):
     presenter = "estimica.infer.bootstrap.present"
     main_kind = "scatter"
 
-    fit: Fit
-    kind: str
-    seed: int
-    requested: int
-    numbers: tuple[int, ...]
+    fit: Fit  # the fit that it is about
+    kind: str  # how noise was drawn
+    seed: int  # of its random numbers
+    requested: int  # replicates that were asked for
+    numbers: tuple[int, ...]  # of the replicates that came to an optimum
     values: Vector  # (replicates, unknowns)
     at_bound: Flags  # (replicates, unknowns)
     undetermined: Flags  # (replicates, unknowns): its value means nothing there
-    costs: Vector
+    costs: Vector  # of these replicates
     noise: Mapping[str, Vector]  # estimated variances by output
     noise_drawn: Mapping[str, float]  # variances that the replicates were drawn with
     freedom: Vector  # degrees of freedom of the noise that each unknown was drawn with
-    acceleration: Vector
-    noise_acceleration: Mapping[str, float]
+    acceleration: Vector  # of the BCa intervals, for each unknown
+    noise_acceleration: Mapping[str, float]  # the same for noise levels
     block_lengths: Mapping[tuple[str, str], int]  # by case and output
-    failures: tuple[FailedReplicate, ...]
-    interrupted: bool
-    seconds: float
-    run: str = field(default="", kw_only=True)
+    failures: tuple[FailedReplicate, ...]  # what could not be computed, and why
+    interrupted: bool  # whether it was stopped before its end
+    seconds: float  # how long it took
+    run: str = field(default="", kw_only=True)  # its id in the store of runs
 
     @property
     def replicates(self) -> int:

@@ -36,19 +36,19 @@ class CostCurve(Result):
     presenter = "estimica.infer.cost_curve.present"
     main_kind = "curve"
 
-    study: str
-    name: str
-    unit: str
-    x: Vector
-    cost: Vector
-    holes: tuple[FailedCurvePoint, ...]
-    centre: float
+    study: str  # what the study is called
+    name: str  # of the tuner
+    unit: str  # of the tuner
+    x: Vector  # its values
+    cost: Vector  # at each of them
+    holes: tuple[FailedCurvePoint, ...]  # values at which a simulation failed
+    centre: float  # where the curve was begun
     centre_is: str  # "estimate" or "start"
-    centre_cost: float
+    centre_cost: float  # the cost there
     log: bool  # whether the values are spread evenly in the logarithm
     refitted: bool  # whether the other unknowns were found anew at every point
     curvature: float  # second derivative of the cost at the centre, in the tuner's unit
-    kind: Kind
+    kind: Kind  # how its second derivatives were computed
     run: str = ""  # its number in the run store
     origin: Study | None = None  # what was asked
 

@@ -26,9 +26,9 @@ class Covariance(Result):
 
     presenter = "estimica.infer.covariance.present"
 
-    fit: Fit
-    kind: str
-    accuracy: Accuracy
+    fit: Fit  # the fit that it is about
+    kind: str  # how it was computed
+    accuracy: Accuracy  # covariance, standard errors and intervals
     bandwidth: float = 0.0  # samples over which noise remembers; of kind "hac"
 
     @property

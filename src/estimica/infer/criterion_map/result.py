@@ -37,19 +37,19 @@ class CriterionMap(Result):
     presenter = "estimica.infer.criterion_map.present"
     main_kind = "map"
 
-    study: str
-    names: tuple[str, str]
-    units: tuple[str, str]
-    x: Vector
-    y: Vector
-    cost: Vector
-    holes: tuple[FailedMapPoint, ...]
-    centre: tuple[float, float]
+    study: str  # what the study is called
+    names: tuple[str, str]  # of the two tuners
+    units: tuple[str, str]  # of the two tuners
+    x: Vector  # values of the first
+    y: Vector  # values of the second
+    cost: Vector  # at each pair
+    holes: tuple[FailedMapPoint, ...]  # pairs at which a simulation failed
+    centre: tuple[float, float]  # where the map was begun
     centre_is: str  # "estimate" or "start"
-    centre_cost: float
+    centre_cost: float  # the cost there
     refitted: bool  # whether the other unknowns were found anew at every point
     hessian: Vector  # of the cost by the two, in their units
-    kind: Kind
+    kind: Kind  # how its second derivatives were computed
     run: str = ""  # its number in the run store
     origin: Study | None = None  # what was asked
 

@@ -28,6 +28,8 @@ from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.infer.covariance.linearisation import pseudo_inverse
 from estimica.infer.refit import FitContext, refit
+from estimica.study.estimation import LIKELIHOODS
+from estimica.study.noise.process import PREDICTION
 from estimica.study.record.samples import MeasuredOutput, Record
 
 Key = tuple[str, str]  # case and output
@@ -217,7 +219,7 @@ def without(place: FitContext, fold: Fold) -> Setup:
 
 def _weight(block: Block, objective: Objective) -> float | None:
     """The weight that gives the block the same weight again."""
-    if objective.criterion.name == "ml":
+    if objective.criterion.name in LIKELIHOODS:
         return block.measured.weight
     return block.weight * (block.sigma if isinstance(block.sigma, float) else 1.0)
 
@@ -246,15 +248,35 @@ def _predict_stretches(
         return []
     unknowns = place.objective.unknowns
     q = carried(fitted, point.values, unknowns)
-    predictions = place.objective.predict(unknowns.values(q))
-    if isinstance(predictions, Failure):
-        return predictions.message
+    predicted = _values_without(place.objective, fold, unknowns.values(q))
+    if isinstance(predicted, str):
+        return predicted
     found = []
-    for block, prediction in zip(place.objective.blocks, predictions, strict=True):
+    for block, value in zip(place.objective.blocks, predicted, strict=True):
         inside = fold.left_out[block.case, block.name]
         if block.case not in others and inside.any():
-            found.append(_told(block.case, block.name, prediction.value[inside]))
+            found.append(_told(block.case, block.name, value[inside]))
     return found
+
+
+def _values_without(objective: Objective, fold: Fold, values: Vector) -> list[Vector] | str:
+    """Simulated outputs, or those that a filter predicts which does not see the fold."""
+    if objective.criterion.name == PREDICTION:
+        from estimica.estimate.objective.filter_predictor import FilterPredictor
+
+        every: list[Vector] = []
+        for p in objective.predictors:
+            assert isinstance(p, FilterPredictor), "the criterion predicts"
+            masks = [fold.left_out[p.record.case.name, m.name] for m in p.record.outputs]
+            own = p.foretold(values, masks)
+            if isinstance(own, str):
+                return own
+            every += own
+        return every
+    predictions = objective.predict(values)
+    if isinstance(predictions, Failure):
+        return predictions.message
+    return [p.value for p in predictions]
 
 
 def _predict_cases(

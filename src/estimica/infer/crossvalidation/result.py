@@ -68,13 +68,13 @@ class CrossValidation(Result):
     presenter = "estimica.infer.crossvalidation.present"
     main_kind = "predictions"
 
-    fit: Fit
-    by: str
+    fit: Fit  # the fit that it is about
+    by: str  # what is left out: parts of the time, or cases
     count: int  # folds that were asked for
-    folds: tuple[FoldResult, ...]
-    seconds: float
-    interrupted: bool = False
-    run: str = ""
+    folds: tuple[FoldResult, ...]  # what each part showed
+    seconds: float  # how long it took
+    interrupted: bool = False  # whether it was stopped before its end
+    run: str = ""  # its id in the store of runs
 
     @property
     def failed(self) -> int:

@@ -49,21 +49,21 @@ class Identifiability(Result):
     presenter = "estimica.infer.identifiability.present"
     main_kind = "correlation"
 
-    study: str
-    names: tuple[str, ...]
-    values: Vector
-    at_bound: tuple[str, ...]
-    data: FitIdentifiability
+    study: str  # what the study is called
+    names: tuple[str, ...]  # of the unknowns
+    values: Vector  # of all unknowns, in the order of `names`
+    at_bound: tuple[str, ...]  # unknowns that are held at a bound
+    data: FitIdentifiability  # what the data determine
     correlation: Vector  # NaN where an unknown is not determined or held at a bound
-    correlated: tuple[Correlated, ...]
+    correlated: tuple[Correlated, ...]  # pairs that the data hardly tell apart
     vif: Vector  # variance inflation: R_i²; infinite where not determined, NaN at a bound
-    structural: Structural | None
-    measures: SensitivityMeasures
+    structural: Structural | None  # what the model determines, whatever the data
+    measures: SensitivityMeasures  # how sensitive the outputs are
     run: str = ""  # its number in the run store
     second: SecondModel | None = None  # what is left open, in another model
     practical: tuple[Practical, ...] = ()  # whether errors leave anything of the values
     twins: tuple[Twin, ...] = ()  # other values that fit as well
-    twin_advice: tuple[str, ...] = ()
+    twin_advice: tuple[str, ...] = ()  # what to do about them
     hardly: tuple[str, ...] = ()  # advice on those of which they do not
     origin: Study | None = None  # what was asked
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +11,14 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.estimate.fit.result import Fit
+from estimica.estimate.noise_starts import is_no_noise
 from estimica.estimate.objective.cost import Objective, scored
 from estimica.estimate.objective.predictor import Failure, split
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.likelihood_ratio.partial_fit import noise_label, with_noise
+from estimica.study.case import Sigma
+from estimica.study.estimation import LIKELIHOODS
+from estimica.study.noise.process import names_in_levels, output_sigma
 
 #: of the null model's Σρ²: how far two simulations of the same model may lie apart. Chosen: ten
 #: times the default rtol; with 1000 samples of `ml` it is 0.01, beside a threshold of 3.84
@@ -33,6 +39,12 @@ class Nested:
         labels = {u.label for u in self.objective.unknowns.items}
         return any(name not in labels for name in self.released)
 
+    def bounded(self, floors: Mapping[str, float]) -> list[int]:
+        """The released noise levels that the null model does not have."""
+        unknowns = self.objective.unknowns
+        none = is_no_noise(unknowns, unknowns.values(self.null), floors)
+        return [k for k in self.places if none[k]]
+
     @property
     def places(self) -> list[int]:
         """The released ones among the unknowns of the larger model."""
@@ -48,19 +60,20 @@ def require_nested(null: Fit, other: Fit) -> Nested:
     _require_likelihood(null, other)
     ours, theirs = (scored(f.setup.calibration(), f.scales) for f in (null, other))
     _require_same_data(ours, theirs)
-    labels = {u.label for u in null.unknowns.items}
+    found = _found_in(null, other)
     known = {u.label for u in other.unknowns.items}
     lost = [u.label for u in null.unknowns.items if u.label not in known]
     noise = {n for n, v in null.noise.items() if v.estimated}
     wider = {n for n, v in other.noise.items() if v.estimated}
-    lost += [noise_label(n) for n in noise if n not in wider]
+    told = _level_tuners(other) if null.criterion != other.criterion else {}
+    lost += [noise_label(n) for n in noise if n not in wider and told.get(n) not in known]
     if lost:
         raise InferError(
             "I003",
             f"the models are not nested: '{lost[0]}' is free in the null model only; swap the two, "
             "or free it in both",
         )
-    released = [u.label for u in other.unknowns.items if u.label not in labels]
+    released = [u.label for u in other.unknowns.items if u.label not in found]
     released += [noise_label(n) for n in other.noise if n in wider and n not in noise]
     if not released:
         raise InferError("I004", "the same is free in both fits; there is nothing to test")
@@ -69,20 +82,47 @@ def require_nested(null: Fit, other: Fit) -> Nested:
 
 def tolerance(fit: Fit) -> float:
     """By how much costs of one point may differ through the simulation's own error."""
-    square = float(fit.n_samples) if fit.criterion == "ml" else fit.cost
+    square = float(fit.n_samples) if fit.criterion in LIKELIHOODS else fit.cost
     return CLOSE * max(square, 1e-300)
 
 
-def _require_likelihood(null: Fit, other: Fit) -> None:
+def _found_in(null: Fit, other: Fit) -> dict[str, float]:
+    """What is free in the null model, by the label that it has in the other.
+
+    The noise levels that `ml` estimates beside its unknowns are tuners of `prediction`.
+    """
+    found = {u.label: float(v) for u, v in zip(null.unknowns.items, null.values, strict=True)}
     if null.criterion != other.criterion:
+        for output, tuner in _level_tuners(other).items():
+            level = null.noise.get(output)
+            if level is not None and level.estimated:
+                found[tuner] = math.sqrt(level.variance)
+    return found
+
+
+def _level_tuners(fit: Fit) -> dict[str, str]:
+    """The noise levels of measuring that are tuners, by output."""
+    names = {}
+    for case in fit.study.active_cases:
+        for output, column in case.columns_of_outputs.items():
+            if column.sigma is None or isinstance(column.sigma, Sigma):
+                level = output_sigma(output, column)
+                if isinstance(level, str):
+                    names[output] = level
+    return names
+
+
+def _require_likelihood(null: Fit, other: Fit) -> None:
+    if null.criterion != other.criterion and (null.criterion, other.criterion) != LIKELIHOODS:
         raise InferError(
             "I001",
             f"the fits have different criteria, '{null.criterion}' and '{other.criterion}'; "
-            "use one for both",
+            "use one for both, or 'ml' for a null model without noise in its states and "
+            "'prediction' for one with it",
         )
     for fit in (null, other):
         e = fit.study.estimation
-        if e.criterion not in ("ml", "oe") or e.loss != "squared":
+        if e.criterion not in (*LIKELIHOODS, "oe") or e.loss != "squared":
             what = f"loss '{e.loss}'" if e.loss != "squared" else f"criterion '{e.criterion}'"
             raise InferError(
                 "I001", f"{what} is not a likelihood; fit with criterion 'ml' or 'oe' and no loss"
@@ -117,7 +157,7 @@ def _require_same_data(ours: Objective, theirs: Objective) -> None:
 
 def _try_out(null: Fit, other: Fit, objective: Objective) -> Vector:
     """The null model's coordinates among the unknowns of the other, where it costs the same."""
-    found = dict(zip((u.label for u in null.unknowns.items), null.values, strict=True))
+    found = _found_in(null, other)
     values = []
     for u in objective.unknowns.items:
         value = float(found[u.label]) if u.label in found else _held(null, other, u)
@@ -150,6 +190,11 @@ def _held(null: Fit, other: Fit, unknown: Unknown) -> float:
     if unknown.kind == "start":
         return _start_value(null, unknown)
     name = unknown.name
+    if (
+        name in other.setup.noise_floors
+        and (level := _held_noise(null, other, unknown)) is not None
+    ):
+        return level
     for tuner in null.study.tuners:
         if tuner.name == name and tuner.start is not None:
             return tuner.start
@@ -166,6 +211,30 @@ def _held(null: Fit, other: Fit, unknown: Unknown) -> float:
         f"it cannot be told whether the models are nested: the null model has no value for tuner "
         f"'{name}'; give it there with active = false",
     )
+
+
+def _held_noise(null: Fit, other: Fit, unknown: Unknown) -> float | None:
+    """The value of a noise level of `other` in a null model that has no such tuner."""
+    name = unknown.name
+    if any(t.name == name for t in null.study.tuners) and null.criterion == other.criterion:
+        return None
+    for levels, before in (
+        (other.study.process_noise, null.study.process_noise),
+        (other.study.filter.spreads, null.study.filter.spreads),
+    ):
+        for state, level in levels.items():
+            if name not in names_in_levels([level]):
+                continue
+            held = before.get(state, 0.0) if null.criterion == other.criterion else 0.0
+            if level == name and isinstance(held, float) and held > 0:
+                return held
+            none = unknown.min <= (1 + 1e-9) * other.setup.noise_floors[name]
+            return unknown.min if none and not isinstance(held, str) else 0.0
+    for case in null.study.active_cases:
+        for output, column in case.columns_of_outputs.items():
+            if _level_tuners(other).get(output) == name and isinstance(column.sigma, float):
+                return column.sigma
+    return None
 
 
 def _start_value(null: Fit, unknown: Unknown) -> float:

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 from estimica.base import view as show
 from estimica.base.errors import InferError
+from estimica.infer.likelihood_ratio.mixture import mixture_words
 from estimica.infer.likelihood_ratio.result import LikelihoodRatio
 
 
 def tables(ratio: LikelihoodRatio) -> tuple[show.Table, ...]:
     """The numbers of the test."""
-    law = (
-        f"χ² with {ratio.freedom} degrees of freedom"
-        if ratio.distribution == "chi2"
-        else f"F with {ratio.freedom} and {ratio.residual_freedom:.4g} degrees of freedom"
-    )
+    law = f"χ² with {ratio.freedom} degrees of freedom"
+    if ratio.distribution == "F":
+        law = f"F with {ratio.freedom} and {ratio.residual_freedom:.4g} degrees of freedom"
+    elif ratio.distribution == "mixture":
+        law = mixture_words(ratio.freedom + 1 - len(ratio.weights), ratio.weights)
     rows: tuple[tuple[object, ...], ...] = (
         ("released", ", ".join(ratio.released)),
         ("cost of the null model", ratio.null_cost),
@@ -43,6 +44,7 @@ def as_object(ratio: LikelihoodRatio) -> dict[str, object]:
         "distribution": ratio.distribution,
         "statistic": ratio.statistic,
         "freedom": ratio.freedom,
+        "weights": list(ratio.weights),
         "residual_freedom": ratio.residual_freedom,
         "risk": ratio.risk,
         "cost_reduction": ratio.cost_reduction,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from estimica.base.errors import InferError
 from estimica.estimate.criteria.scoring import estimated_levels
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
 from estimica.infer.likelihood_ratio.distribution import RatioDistribution, ratio_distribution
+from estimica.infer.likelihood_ratio.mixture import mixture
 from estimica.infer.likelihood_ratio.nesting import Nested, require_nested, tolerance
 from estimica.infer.likelihood_ratio.result import LikelihoodRatio
+from estimica.study.estimation import LIKELIHOODS
 
 
 def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
@@ -19,6 +23,8 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
     Both must come from the same data and criterion, and `other` must be able to do all that `null`
     does. Known noise is tested by the χ² distribution of the cost difference, estimated noise by
     the F distribution. Degrees of freedom are what the data determine of the released unknowns.
+    Noise in states that `null` does not have is tested by the mixture of χ² of a variance at its
+    bound; there `null` may be of criterion "ml", whose likelihood is the same without such noise.
     """
     nested = require_nested(null, other)
     freedom = max(len(nested.released) - _lost(other) + _lost(null), 0)
@@ -29,8 +35,34 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
             f"the fit with more that is free costs {other.cost:.8g}, the null model only "
             f"{null.cost:.8g}: it ended in a poorer optimum; fit it from the null model's values",
         )
+    bounded = nested.bounded(other.setup.noise_floors)
+    if bounded and freedom:
+        return _mixed(null, other, nested, freedom, bounded)
     law = _law(other, nested) if freedom else None
     return _tested(null, other, nested, freedom, law or _without_levels(null, other, freedom))
+
+
+def _mixed(
+    null: Fit, other: Fit, nested: Nested, freedom: int, bounded: list[int]
+) -> LikelihoodRatio:
+    """The test where noise is released that the null model does not have."""
+    reduction = null.cost - other.cost
+    gained = reduction if reduction > tolerance(null) else 0.0
+    free = np.ones(len(other.unknowns), bool)
+    floors = other.setup.noise_floors
+    law = mixture(nested.objective, nested.null, free, nested.places, bounded, floors, gained)
+    return LikelihoodRatio(
+        "mixture",
+        law.statistic,
+        freedom,
+        _samples(other) - _free(other),
+        law.risk,
+        gained,
+        null.cost,
+        other.cost,
+        nested.released,
+        law.weights,
+    )
 
 
 def _tested(
@@ -67,7 +99,7 @@ def _law(other: Fit, nested: Nested) -> RatioDistribution | None:
 
 def _without_levels(null: Fit, other: Fit, freedom: int) -> RatioDistribution:
     """The law of the cost difference itself: of noise levels that are tested, or formulas."""
-    if null.criterion == "ml":
+    if null.criterion in LIKELIHOODS:
         return RatioDistribution((null.cost - other.cost) / max(freedom, 1), freedom, math.inf)
     left = _samples(other) - _free(other)
     statistic, _ = f_risk(null.cost, other.cost, freedom, left)

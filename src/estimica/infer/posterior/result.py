@@ -37,18 +37,18 @@ class Posterior(Result):
     presenter = "estimica.infer.posterior.present"
     main_kind = "pairs"
 
-    fit: Fit
-    method: str
-    seed: int
-    requested: int
-    warmup: int
-    numbers: tuple[int, ...]
-    chains: tuple[Chain, ...]
-    failures: tuple[FailedChain, ...]
+    fit: Fit  # the fit that it is about
+    method: str  # how it was computed
+    seed: int  # of its random numbers
+    requested: int  # draws of each chain that were asked for
+    warmup: int  # draws before those, which do not count
+    numbers: tuple[int, ...]  # of the chains that were finished
+    chains: tuple[Chain, ...]  # the draws
+    failures: tuple[FailedChain, ...]  # what could not be computed, and why
     predictive: Predictive | None  # none without a finished chain
-    interrupted: bool
-    seconds: float
-    run: str = field(default="", kw_only=True)
+    interrupted: bool  # whether it was stopped before its end
+    seconds: float  # how long it took
+    run: str = field(default="", kw_only=True)  # its id in the store of runs
 
     @cached_property
     def values(self) -> Vector:

@@ -75,7 +75,7 @@ def sample(
     progress: OnProgress | bool | None = None,
     run: RunWriter | None = None,
 ) -> Posterior:
-    """Draw from the posterior of a fit made with criterion "ml".
+    """Draw from the posterior of a fit made with criterion "ml" or "prediction".
 
     `method` is "nuts" (the no-U-turn sampler, on exact gradients), "ensemble" (stretch moves
     without gradients) or "auto": NUTS, save where the cost has steps. Each of the `chains` draws

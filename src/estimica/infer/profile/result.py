@@ -75,16 +75,16 @@ class Profile(Result):
 
     presenter = "estimica.infer.profile.present"
 
-    fit: Fit
-    level: float
+    fit: Fit  # the fit that it is about
+    level: float  # the confidence level
     threshold: str  # in words
     cost: float  # of the estimate
-    curves: tuple[ProfileCurve, ...]
-    better: BetterOptimum | None
+    curves: tuple[ProfileCurve, ...]  # the profile of each unknown
+    better: BetterOptimum | None  # a better fit that was found on the way, if any
     refits: int = 0  # searches with an unknown held
-    interrupted: bool = False
-    seconds: float = 0.0
-    run: str = ""
+    interrupted: bool = False  # whether it was stopped before its end
+    seconds: float = 0.0  # how long it took
+    run: str = ""  # its id in the store of runs
 
     def __getitem__(self, name: str) -> ProfileCurve:
         """The profile of one unknown."""

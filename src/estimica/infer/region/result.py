@@ -28,11 +28,11 @@ class Region(Result):
 
     presenter = "estimica.infer.region.present"
 
-    fit: Fit
-    names: tuple[str, str]
-    level: float
+    fit: Fit  # the fit that it is about
+    names: tuple[str, str]  # of the two unknowns
+    level: float  # the confidence level
     others: str  # what the other unknowns do: "profile" or "conditional"
-    centre: Vector
+    centre: Vector  # their estimates
     ellipse: Vector  # (points, 2)
     contour: Vector  # (points, 2); NaN where the cost stays below its threshold
     threshold: float  # by how much the cost may rise

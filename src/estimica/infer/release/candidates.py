@@ -13,9 +13,11 @@ from estimica.estimate.setup import Setup
 from estimica.infer.likelihood_ratio.distribution import ratio_distribution
 from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of, with_noise
 from estimica.infer.likelihood_ratio.run import chi2_risk, f_risk
+from estimica.infer.release.noise import noise_law
 from estimica.infer.release.order import Group
 from estimica.infer.release.result import Candidate, SearchEnd, Step
 from estimica.infer.release.search import SearchEnding, alike, best
+from estimica.study.estimation import LIKELIHOODS
 from estimica.study.tables.inference import ReleaseTable
 
 #: relative size below which a direction counts as without effect: √2.2e-16, as its square is used
@@ -89,7 +91,8 @@ class Weighing:
         state = self._released(null, group, end)
         reduction = null.cost - end.cost
         point = self._point(state) if end.found else None
-        risk = self._risk(null, state, group, point)
+        law = noise_law(self.setup, self.objective, null, state, group) if point else None
+        risk = self._risk(null, state, group, point) if law is None else law.risk
         multiple = risk_of_best(risk, count)
         return Candidate(
             released=group.labels(self.objective.unknowns.items),
@@ -107,6 +110,7 @@ class Weighing:
             noise=dict(end.noise),
             starts=tuple(SearchEnd(e.cost, e.status, e.message) for e in ends),
             advice=self._advice(state, point),
+            law=law.words if law else "",
             state=state if end.found else None,
         )
 
@@ -129,7 +133,7 @@ class Weighing:
             law = ratio_distribution(objective, point, null.q, free, group.unknowns, RANK)
             if law is not None:
                 return law.risk
-        if self.criterion == "ml":
+        if self.criterion in LIKELIHOODS:
             return chi2_risk(null.cost - state.cost, len(group))
         residual = int(self.objective.n_independent) - len(state.free)
         return f_risk(null.cost, state.cost, len(group), residual)[1]
@@ -137,7 +141,7 @@ class Weighing:
     def _acceptable(self, reduction: float, null_cost: float, risk: float) -> bool:
         if not math.isfinite(reduction) or risk > self.table.risk:
             return False
-        return self.criterion == "ml" or reduction > self.table.reduction * null_cost
+        return self.criterion in LIKELIHOODS or reduction > self.table.reduction * null_cost
 
     def _point(self, state: FreeState) -> Point | None:
         point = with_noise(self.objective, state.held_noise).at(state.q)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from estimica.base.errors import InferError
@@ -12,6 +12,7 @@ from estimica.infer.likelihood_ratio.partial_fit import FreeState, noise_label
 from estimica.study.tables.inference import ReleaseTable
 
 STARTS, DISTURBANCES, NOISE, TUNERS = "start values", "disturbances", "noise", "tuners"
+STATES = "process noise"
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,18 @@ class Group:
         return (*(items[k].label for k in self.unknowns), *map(noise_label, self.noise))
 
 
-def stages_of(table: ReleaseTable, items: Sequence[Unknown], null: FreeState) -> list[list[Group]]:
-    """The candidates of each stage; `null` says which noise variances can be released."""
-    names = _Names(items, tuple(null.held_noise), table.groups)
+def stages_of(
+    table: ReleaseTable,
+    items: Sequence[Unknown],
+    null: FreeState,
+    of_states: Sequence[int] = (),
+) -> list[list[Group]]:
+    """The candidates of each stage; `null` says which noise variances can be released.
+
+    Noise in the states (`of_states`) comes last: it explains whatever the equations could explain
+    as well, if it is asked first.
+    """
+    names = _Names(items, tuple(null.held_noise), table.groups, null.free, of_states)
     if table.order:
         stages = [names.stage(s) for s in table.order]
         names.require_once(stages)
@@ -43,6 +53,7 @@ def stages_of(table: ReleaseTable, items: Sequence[Unknown], null: FreeState) ->
             [Group(names.kind("start"), names.noise)],
             [Group(names.kind("disturbance"))],
             names.tuners(),
+            [Group((k,)) for k in of_states],
         ]
     kept = [[g for g in stage if g] for stage in stages]
     return [stage for stage in kept if stage]
@@ -50,8 +61,14 @@ def stages_of(table: ReleaseTable, items: Sequence[Unknown], null: FreeState) ->
 
 class _Names:
     def __init__(
-        self, items: Sequence[Unknown], noise: tuple[str, ...], groups: Sequence[Sequence[str]]
+        self,
+        items: Sequence[Unknown],
+        noise: tuple[str, ...],
+        groups: Sequence[Sequence[str]],
+        free: Collection[int],
+        of_states: Sequence[int],
     ) -> None:
+        self.free, self.of_states = free, tuple(of_states)
         self.items = items
         self.noise = noise
         self.groups = [self.group(names) for names in groups]
@@ -66,7 +83,8 @@ class _Names:
         self.require_once([self.groups])
 
     def kind(self, kind: str) -> tuple[int, ...]:
-        return tuple(k for k, u in enumerate(self.items) if u.kind == kind)
+        places = (k for k, u in enumerate(self.items) if u.kind == kind)
+        return tuple(k for k in places if k not in self.free and k not in self.of_states)
 
     def tuners(self) -> list[Group]:
         """Each tuner alone, or with its group, in the study's order."""
@@ -98,10 +116,12 @@ class _Names:
             return self.kind(whole[name]), ()
         if name == NOISE:
             return (), self.noise
+        if name == STATES:
+            return self.of_states, ()
         for output in self.noise:
             if name == noise_label(output):
                 return (), (output,)
-        labels = [(k, u) for k, u in enumerate(self.items)]
+        labels = [(k, u) for k, u in enumerate(self.items) if k not in self.free]
         for match in (
             [k for k, u in labels if u.label == name],
             [k for k, u in labels if u.label == f"{name} in {u.case}"],
@@ -110,7 +130,7 @@ class _Names:
             if match:
                 return tuple(match), ()
         known = [u.label for u in self.items] + [noise_label(n) for n in self.noise]
-        known += [STARTS, DISTURBANCES, NOISE, TUNERS]
+        known += [STARTS, DISTURBANCES, NOISE, TUNERS, STATES]
         raise InferError(
             "I101",
             f"order: there is no unknown '{name}' to release"

@@ -142,7 +142,8 @@ def step_table(step: Step) -> Table:
     free = ", ".join(step.free) or "nothing"
     title = f"Step {step.number}: null model with {free} free, cost {number(step.cost)}"
     note = f"risk of the best: 1 − (1 − risk)^{n}, for the best of {n}" if several else ""
-    return Table(columns, tuple(rows), title, note)
+    laws = dict.fromkeys(f"risk of noise: {c.law}" for c in step.candidates if c.law)
+    return Table(columns, tuple(rows), title, "\n".join(filter(None, [note, *laws])))
 
 
 def verdict(step: Step, k: int) -> str:
@@ -334,6 +335,7 @@ def _candidate(c: Candidate) -> dict[str, object]:
         "noise": dict(c.noise),
         "starts": [_start(s) for s in c.starts],
         "advice": list(c.advice),
+        "law": c.law,
     }
 
 

@@ -55,6 +55,7 @@ class Candidate:
     noise: Mapping[str, float]  # variances by output
     starts: tuple[SearchEnd, ...]
     advice: tuple[str, ...] = ()
+    law: str = ""  # of its cost reduction, where that is not a plain χ² or F
     state: FreeState | None = field(default=None, repr=False)
 
     @property
@@ -105,16 +106,16 @@ class Release(Result):
 
     presenter = "estimica.infer.release.present"
 
-    study: Study
-    outcome: Outcome
-    criterion: str
-    settings: ReleaseTable
-    seed: int
-    steps: tuple[Step, ...]
-    fit: Fit
-    n_samples: int
-    seconds: float
-    run: str = ""
+    study: Study  # what was asked
+    outcome: Outcome  # how it ended, and why
+    criterion: str  # of the fits
+    settings: ReleaseTable  # what was asked for
+    seed: int  # of its random numbers
+    steps: tuple[Step, ...]  # which tuners were released, and why
+    fit: Fit  # the last fit: what the data ask for
+    n_samples: int  # samples that count
+    seconds: float  # how long it took
+    run: str = ""  # its id in the store of runs
     #: what its searches were made with; made again where it is needed and not there
     context: tuple[Setup, Objective] | None = field(default=None, repr=False)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.public.calls import told
 from estimica.base.result import Outcome, Progress
@@ -32,6 +33,7 @@ from estimica.execute.workers.executor import Executor
 from estimica.execute.workers.executor import executor as hired
 from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of, noise_names
 from estimica.infer.release.candidates import Weighing
+from estimica.infer.release.noise import measuring_noise, none_at, state_noise
 from estimica.infer.release.order import Group, stages_of
 from estimica.infer.release.result import Ending, Release, Step
 from estimica.infer.release.search import (
@@ -44,6 +46,7 @@ from estimica.infer.release.search import (
     search_context,
     search_ending,
 )
+from estimica.study.estimation import LIKELIHOODS
 from estimica.study.study import Study
 from estimica.study.tables.inference import ReleaseTable, release_table
 
@@ -94,7 +97,6 @@ def release(
     one. Searches are shared among `workers`; finished ones are noted in `run`, and found there
     when a run is taken up again. Ctrl-C ends it with the steps that are complete.
     """
-    begun = perf_counter()
     given = dict(settings or {})
     if order is not None:
         given["order"] = order
@@ -103,8 +105,42 @@ def release(
     table = study.tables.get("release", {})
     chosen = release_table(table if isinstance(table, Mapping) else {}, given)
     _require_likelihood(study)
+    return stepwise(
+        study,
+        chosen,
+        _beginning,
+        choose=choose,
+        progress=progress,
+        workers=workers,
+        executor=executor,
+        run=run,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Beginning:
+    """What is free before the first step, and what can be released."""
+
+    state: FreeState
+    stages: Sequence[Sequence[Group]]
+
+
+def stepwise(
+    study: Study,
+    chosen: ReleaseTable,
+    beginning: Callable[[Setup, Objective, ReleaseTable], Beginning],
+    *,
+    choose: Choose | None = None,
+    progress: OnProgress | bool | None = None,
+    workers: int | None = 1,
+    executor: str = "local",
+    run: RunWriter | None = None,
+) -> Release:
+    """Release step by step from any beginning."""
+    begun = perf_counter()
     place = search_context(study)
-    work = _Work(place, chosen, choose or _proposed, told(progress), run or NoRunWriter())
+    first = beginning(*place, chosen)
+    work = _Work(place, chosen, first, choose or _proposed, told(progress), run or NoRunWriter())
     context = Context(partial(search_context, study), place)
     with hired(executor, workers) as crew:
         steps, state, outcome = work.run(crew, context)
@@ -130,7 +166,7 @@ def _proposed(step: Step) -> int | None:
 
 def _require_likelihood(study: Study) -> None:
     e = study.estimation
-    if e.criterion not in ("ml", "oe") or e.loss != "squared":
+    if e.criterion not in (*LIKELIHOODS, "oe") or e.loss != "squared":
         what = f"loss '{e.loss}'" if e.loss != "squared" else f"criterion '{e.criterion}'"
         raise InferError(
             "I100",
@@ -153,6 +189,7 @@ class _Work:
         self,
         place: SearchContext,
         table: ReleaseTable,
+        beginning: Beginning,
         choose: Choose,
         progress: OnProgress | None,
         notes: RunWriter,
@@ -168,17 +205,17 @@ class _Work:
         self.weighing = Weighing(self.setup, self.objective, table)
         self.known = notes.checkpoints()
         self.steps: list[Step] = []
-        self.state = _null(self.objective, table)
+        self.state, self.stages = beginning.state, beginning.stages
 
     def run(
         self, crew: Executor, context: Context[SearchContext]
     ) -> tuple[tuple[Step, ...], FreeState, Outcome]:
         items = self.objective.unknowns.items
-        stages = stages_of(self.table, items, self.state)
+        stages = self.stages
         if not stages and not items:
             raise InferError("I114", _NOTHING)
         first = _evaluated(run_search((self.setup, self.objective), self._nothing()))
-        self.state = replace(self.state, cost=first.cost)
+        self.state = replace(self.state, cost=first.cost, q=np.array(first.q, float))
         self._require_same(first, [[g.labels(items) for g in stage] for stage in stages])
         try:
             outcome = self._stages(crew, context, stages, first)
@@ -248,6 +285,7 @@ class _Work:
             groups,
             starts=self.table.starts,
             seed=(self.seed, number),
+            silent=none_at(self.setup, self.objective, self.state),
         )
         ends = {
             (j.candidate, j.start): search_ending(self.known[_key(number, j)])
@@ -294,7 +332,7 @@ class _Work:
 
     def _nothing(self) -> Job:
         n = len(self.objective.unknowns)
-        return Job(0, 0, self.state.q, np.ones(n, bool), self.state.held_noise)
+        return Job(0, 0, self.state.q, self.state.held(n), self.state.held_noise)
 
     def _tell(self, done: int, count: int, candidates: int, step: Step | None) -> None:
         if self.told:
@@ -331,16 +369,35 @@ def _evaluated(null: SearchEnding) -> SearchEnding:
     return null
 
 
-def _null(objective: Objective, table: ReleaseTable) -> FreeState:
-    """Nothing free: everything at its start, noise variances as given."""
+def _beginning(setup: Setup, objective: Objective, table: ReleaseTable) -> Beginning:
+    null = _null(setup, objective, table)
+    of_states = state_noise(setup, objective)
+    return Beginning(null, stages_of(table, objective.unknowns.items, null, of_states))
+
+
+def without_noise(objective: Objective, q: Vector, places: Sequence[int]) -> Vector:
+    """The coordinates with no noise in these places."""
+    silent = q.copy()
+    silent[list(places)] = objective.unknowns.lower[list(places)]
+    return silent
+
+
+def _null(setup: Setup, objective: Objective, table: ReleaseTable) -> FreeState:
+    """Nothing free: everything at its start, noise variances as given.
+
+    Of a prediction no noise is in the states, and that of measuring is free.
+    """
     names = noise_names(objective)
     q = objective.unknowns.clipped(objective.unknowns.start)
     given = table.noise
     if given is None:
-        return FreeState(frozenset(), frozenset(names), {}, q)
+        q = without_noise(objective, q, state_noise(setup, objective))
+        return FreeState(frozenset(measuring_noise(setup, objective)), frozenset(names), {}, q)
     if objective.criterion.name != "ml":
         raise InferError(
-            "I104", "noise variances belong to criterion 'ml'; leave noise out for 'oe'"
+            "I104",
+            f"noise variances belong to criterion 'ml'; leave noise out for "
+            f"'{objective.criterion.name}'",
         )
     if isinstance(given, float):
         return FreeState(frozenset(), frozenset(), dict.fromkeys(names, given), q)

@@ -20,6 +20,7 @@ from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
 from estimica.infer.likelihood_ratio.partial_fit import FreeState, with_noise
 from estimica.infer.release.order import Group
+from estimica.study.estimation import LIKELIHOODS
 from estimica.study.study import Study
 
 SearchContext = tuple[Setup, Objective]
@@ -83,8 +84,13 @@ def jobs(
     *,
     starts: int,
     seed: Sequence[int],
+    silent: Flags | None = None,
 ) -> list[Job]:
-    """The searches of all candidates of a step, the null model's optimum first for each."""
+    """The searches of all candidates of a step, the null model's optimum first for each.
+
+    `silent` are noise levels that are none there: nothing leads away from none, and their searches
+    begin at a level that is felt, too.
+    """
     searches = []
     n = len(objective.unknowns)
     for c, group in enumerate(groups):
@@ -92,19 +98,29 @@ def jobs(
         held[list(group.unknowns)] = False
         noise = {o: v for o, v in null.held_noise.items() if o not in group.noise}
         drawn = int(np.random.SeedSequence([*seed, c]).generate_state(1)[0])
-        for s, q in enumerate(_starts(objective.unknowns, null.q, group, starts, drawn)):
+        begun = _starts(objective.unknowns, null.q, group, starts, drawn, silent)
+        for s, q in enumerate(begun):
             searches.append(Job(c, s, q, held, noise))
     return searches
 
 
-def _starts(unknowns: Unknowns, q: Vector, group: Group, count: int, seed: int) -> list[Vector]:
+def _starts(
+    unknowns: Unknowns, q: Vector, group: Group, count: int, seed: int, silent: Flags | None
+) -> list[Vector]:
     chosen = list(group.unknowns)
     if not chosen:
         return [q]
     values = unknowns.values(q)
-    own = Unknowns([replace(unknowns.items[k], start=float(values[k])) for k in chosen])
+    items = unknowns.items
+    none = [silent is not None and bool(silent[k]) for k in chosen]
+    own = Unknowns(
+        [
+            items[k] if no else replace(items[k], start=float(values[k]))
+            for k, no in zip(chosen, none, strict=True)
+        ]
+    )
     found = [q]
-    for spread in start_points(own, count, seed)[1:]:
+    for spread in start_points(own, count, seed)[0 if any(none) else 1 :]:
         other = q.copy()
         other[chosen] = spread
         found.append(other)
@@ -163,4 +179,4 @@ def best(ends: Sequence[SearchEnding], criterion: str, null_cost: float) -> int:
 
 def alike(criterion: str, null_cost: float) -> float:
     """By how much the costs of one and the same optimum may differ."""
-    return ALIKE_ML if criterion == "ml" else ALIKE_OE * null_cost
+    return ALIKE_ML if criterion in LIKELIHOODS else ALIKE_OE * null_cost

@@ -14,6 +14,7 @@ from estimica.estimate.fit.verdict import ResidualVerdict
 from estimica.infer.residuals.result import ResidualAnalysis
 from estimica.infer.residuals.run import residuals
 from estimica.infer.residuals.verdict import errors_in_words, listed
+from estimica.study.noise.process import PREDICTION
 
 #: chance of white residuals to be looked at closely, which takes one simulation more. Chosen: the
 #: first look does not know what the fit has taken from the noise, and must miss nothing
@@ -47,10 +48,10 @@ def fit_verdict(fit: Fit) -> ResidualVerdict:
         analysis = residuals(fit)
     except EstimicaError:
         return NOTHING
-    return _of(analysis)
+    return _of(analysis, fit.criterion)
 
 
-def _of(analysis: ResidualAnalysis) -> ResidualVerdict:
+def _of(analysis: ResidualAnalysis, criterion: str) -> ResidualVerdict:
     own = [o for o in analysis.outputs if o.series.role == "calibrate"]
     coloured = [o for o in own if o.coloured]
     if own and all(o.series.exact for o in own):
@@ -61,7 +62,9 @@ def _of(analysis: ResidualAnalysis) -> ResidualVerdict:
     errors = errors_in_words(dict(analysis.inflation), sum(o.effective for o in own))
     too_small = "too small" in errors
     if too_small:
-        errors += ": take covariance 'hac' or a bootstrap of kind 'block'"
+        # innovations cannot be put elsewhere in blocks
+        blocks = "" if criterion == PREDICTION else " or a bootstrap of kind 'block'"
+        errors += f": take covariance 'hac'{blocks}"
     said = f"{text}, and {errors}" if errors else text
     return ResidualVerdict(said, True, too_small, dict(analysis.stderr_factors))
 

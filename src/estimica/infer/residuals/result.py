@@ -22,9 +22,9 @@ class ResidualAnalysis(Result):
     presenter = "estimica.infer.residuals.present"
     main_kind = "autocorrelation"
 
-    fit: Fit
+    fit: Fit  # the fit that it is about
     level: float  # chance of any complaint about white Gaussian residuals
-    outputs: tuple[OutputResiduals, ...]
+    outputs: tuple[OutputResiduals, ...]  # tests and correlations of each output of each case
     #: of each unknown: its standard error for coloured residuals over the plain one
     stderr_factors: Mapping[str, float]
     run: str = ""  # its number in the run store

@@ -41,11 +41,11 @@ class SecondModel(Result):
 
     presenter = "estimica.infer.second_model.present"
 
-    fit: Fit
-    other: str
-    change: float
-    threshold: float
-    directions: tuple[Direction, ...]
+    fit: Fit  # the fit that it is about
+    other: str  # what the second model is called
+    change: float  # of the values along a direction, relative
+    threshold: float  # share of its size by which an output must change to count
+    directions: tuple[Direction, ...]  # what each undetermined direction does
     missing: tuple[str, ...] = ()  # tuners that the second model does not have
 
     @property

@@ -141,11 +141,11 @@ class SensitivityMeasures(Result):
     presenter = "estimica.infer.sensitivity.present"
     main_kind = "ellipses"
 
-    study: str
-    measures: Measures
-    values: Vector
-    units: tuple[str, ...]
-    n_samples: int
+    study: str  # what the study is called
+    measures: Measures  # the measures themselves
+    values: Vector  # of the unknowns
+    units: tuple[str, ...]  # of the unknowns
+    n_samples: int  # samples that count
     errn: Mapping[str, float]  # |residual| / |measured| of each output
     error: float  # of all outputs together: the normed RMS output error
     noise: float | None  # of it the noise, known from a record without input

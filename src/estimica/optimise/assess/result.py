@@ -48,21 +48,21 @@ class Assessment(Result):
     presenter = "estimica.optimise.assess.present"
     main_kind = "auto"
 
-    study: Study
-    samples: Samples
-    places: tuple[CriterionInCase, ...]
+    study: Study  # what was asked
+    samples: Samples  # designs that were tried
+    places: tuple[CriterionInCase, ...]  # criteria by case: the columns of `values`
     values: Vector  # (N, K)
     at_least: Vector  # (N, K) of what was not reached, otherwise NaN
-    done: Flags
-    failures: tuple[FailedSample, ...]
-    interrupted: bool = False
-    seconds: float = 0.0
-    run: str = ""
-    command: str = "sweep"
+    done: Flags  # which samples were simulated
+    failures: tuple[FailedSample, ...]  # what could not be computed, and why
+    interrupted: bool = False  # whether it was stopped before its end
+    seconds: float = 0.0  # how long it took
+    run: str = ""  # its id in the store of runs
+    command: str = "sweep"  # `sweep` or `montecarlo`
     design: str = ""  # how the samples were chosen
     levels: tuple[float, ...] = (0.05, 0.5, 0.95)  # of the quantiles that are told
-    local: LocalSensitivity | None = None
-    sensitivity: GlobalSensitivity | None = None
+    local: LocalSensitivity | None = None  # slopes at the design
+    sensitivity: GlobalSensitivity | None = None  # what scatters how much of each criterion
     seed: int | None = None  # of the samples
     remark: str = ""  # what to know of how they were drawn
     #: of each sample the cases that the model has ended by itself, and how

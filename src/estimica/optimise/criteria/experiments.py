@@ -27,7 +27,7 @@ def experiment_of(study: Study, case: Case, held: Mapping[str, float]) -> Experi
     if case.data is None:
         inputs = _numbers(case)
     else:
-        own = record_for(case, model)
+        own = record_for(case, model, study.shared)
         inputs = dict(own.inputs)
         begin = own.begin
         if end is None:

@@ -18,7 +18,7 @@ from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.signals import SignalFormula, numbers, sampled
 from estimica.optimise.criteria.trajectory import Experiment
 from estimica.simulate.engine.options import Options
-from estimica.simulate.engine.result import Run
+from estimica.simulate.termination import termination_of
 from estimica.study.criterion import Criterion, Indicator
 from estimica.study.study import Study
 
@@ -134,7 +134,7 @@ class DrawnIndicators:
             ).at()
         except SimulationError:
             return []
-        Y, end = run.Y, run.termination if isinstance(run, Run) else None
+        Y, end = run.Y, termination_of(run)
         if end is not None and end.time > e.begin:
             before = times < end.time
             times, Y = np.append(times[before], end.time), np.vstack([Y[before], end.y])

@@ -11,13 +11,18 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import DesignError, SimulationError
-from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
 from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.optimise.criteria.compiled_criterion import (
+    CompiledCriterion,
+    compiled_criterion,
+    measured,
+    window_of,
+)
 from estimica.optimise.criteria.courses import Courses, drawing_times
 from estimica.optimise.criteria.dense_signal import DenseSignal, motion
-from estimica.optimise.criteria.measures import MEASURES, NotReached, Window, band_of, rest
+from estimica.optimise.criteria.measures import Window
 from estimica.optimise.criteria.panels import FIRST, TO_COEFFICIENTS, Panels
 from estimica.optimise.criteria.run_end import RunEnd
 from estimica.optimise.criteria.score import CriterionInCase, Measure
@@ -25,21 +30,12 @@ from estimica.optimise.criteria.signals import (
     TIME,
     Sampled,
     SignalFormula,
-    TrajectoryFunction,
     numbers,
     sampled,
-    trajectory_function,
 )
-from estimica.optimise.criteria.smooth_constraint import (
-    BandConstraint,
-    ConstraintSource,
-    PeakConstraint,
-)
-from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 from estimica.simulate.engine.options import Options
 from estimica.simulate.engine.result import Run
-from estimica.simulate.termination import Termination
-from estimica.study.criterion import Criterion
+from estimica.simulate.termination import Termination, termination_of
 
 RESOLVED = 1e-8  # of a signal's range, what its last coefficients may be: the error of a run
 #: of a gradient's largest value: an event that moves with a tuner is a break where the gradient
@@ -80,22 +76,6 @@ class Experiment:
                 turns = signal.time[1:-1] if signal.hold is Hold.LINEAR else signal.time[1:]
                 breaks += [float(t) for t in turns if self.begin < t < self.end]
         return breaks
-
-
-@dataclass(frozen=True, eq=False)
-class CompiledCriterion:
-    """A criterion with its expressions."""
-
-    criterion: Criterion
-    of: SignalFormula | None
-    reference: SignalFormula | None
-    function: TrajectoryFunction | None
-
-    @property
-    def window(self) -> tuple[object, ...]:
-        """What it looks at; criteria that look at the same share it."""
-        c = self.criterion
-        return c.of, c.reference, c.from_, c.to, c.at_rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +122,7 @@ class TrajectoryScorer:
         self._options = chosen
         known = {q.name: q for q in model.quantities()}
         self.fixed = numbers(known, {**experiment.parameters, **experiment.start})
-        self.asked = [_asked(p.criterion, known, links, code_for) for p in places]
+        self.asked = [compiled_criterion(p.criterion, known, links, code_for) for p in places]
         formulas = [f for a in self.asked for f in (a.of, a.reference) if f is not None]
         functions = [a.function for a in self.asked if a.function is not None]
         wanted = [n for f in formulas for n in f.variables]
@@ -200,7 +180,7 @@ class TrajectoryScorer:
         if asked.function is not None:
             samples = run.end.completed(run.samples) if run.end else run.samples
             return Measure(asked.function.at(samples), ended=ended)
-        return replace(_measured(asked, windows[asked.window], slopes), ended=ended)
+        return replace(measured(asked, windows[asked.window], slopes), ended=ended)
 
     def windows(self, tuners: Vector) -> Windows | None:
         """What the criteria look at in one simulation; None where it failed or was cut short."""
@@ -213,7 +193,7 @@ class TrajectoryScorer:
         windows: dict[tuple[object, ...], Window] = {}
         for compiled in self.asked:
             if compiled.function is None and compiled.window not in windows:
-                windows[compiled.window] = _window(compiled, signals)
+                windows[compiled.window] = window_of(compiled, signals)
         return windows
 
     def _dense(
@@ -261,7 +241,7 @@ class TrajectoryScorer:
                 run = self._simulated(times, tuners, slopes)
             except SimulationError as error:
                 return error.message
-            end = run.termination if isinstance(run, Run) else None
+            end = termination_of(run)
             if end is None:
                 return self._scored(panels, times, run, None, tuners) if run.ok else run.text
             if panels.ended and end.time == panels.breaks[-1]:
@@ -399,78 +379,3 @@ def _tight(atol: float | tuple[float, ...]) -> float | tuple[float, ...]:
     if isinstance(atol, tuple):
         return tuple(min(a, 1e-10) for a in atol)
     return min(atol, 1e-10)
-
-
-def _asked(
-    criterion: Criterion,
-    known: Mapping[str, Quantity],
-    links: ParameterMap,
-    code_for: Callable[[str], TrustedCode] | None,
-) -> CompiledCriterion:
-    where = f"criterion '{criterion.name}'"
-    if criterion.kind == "function":
-        assert criterion.function is not None
-        return CompiledCriterion(criterion, None, None, trajectory_function(criterion, code_for))
-    of = SignalFormula(criterion.of, where, known, links)
-    reference = None
-    if criterion.reference is not None:
-        text = criterion.reference
-        text = text if isinstance(text, str) else repr(float(text))
-        reference = SignalFormula(text, f"{where}, reference", known, links)
-    elif criterion.kind == "steady-state-error":
-        raise DesignError("O035", f"{where}: kind 'steady-state-error' needs a reference")
-    return CompiledCriterion(criterion, of, reference, None)
-
-
-def _measured(compiled: CompiledCriterion, window: Window, slopes: bool) -> Measure:
-    c = compiled.criterion
-    if c.kind == "settling-time" and c.band is None and not window.step.value:
-        raise DesignError(
-            "O037", f"criterion '{c.name}': there is no step that the band is a share of; give band"
-        )
-    measured = MEASURES[c.kind](window, c)
-    known = slopes and bool(np.isfinite(measured.gradient).all())
-    return Measure(
-        measured.value,
-        measured.gradient if known else None,
-        _kept(window, c) if slopes else None,
-        measured.at_least if isinstance(measured, NotReached) else None,
-    )
-
-
-def _kept(window: Window, c: Criterion) -> ConstraintSource | None:
-    """What it means that a criterion with jumps or kinks is bounded."""
-    if c.kind == "settling-time":
-        return BandConstraint(window.beyond, band_of(window, c))
-    if c.kind in ("peak", "maximum"):
-        return PeakConstraint(window.error, both=c.kind == "peak")
-    return None
-
-
-def _window(compiled: CompiledCriterion, signals: Mapping[str, DenseSignal]) -> Window:
-    c = compiled.criterion
-    assert compiled.of is not None
-    y = signals[compiled.of.text]
-    r = signals[compiled.reference.text] if compiled.reference is not None else None
-    whole = r
-    begin = y.begin if c.from_ is None else c.from_
-    end = y.end if c.to is None else min(c.to, y.end)
-    if c.at_rest and r is not None:
-        begin = max(begin, rest(r.within(y.begin, end)))
-        if begin >= end:
-            raise DesignError(
-                "O036",
-                f"criterion '{c.name}': the reference is not at rest before {end:g}; simulate "
-                "longer, or leave at_rest out",
-            )
-    y = y.within(begin, end)
-    r = r.within(begin, end) if r is not None else None
-    step = _step(y, r, whole if c.at_rest else None)
-    return Window(y, r, step, c.at_rest)
-
-
-def _step(y: DenseSignal, r: DenseSignal | None, whole: DenseSignal | None) -> ValueWithGradient:
-    """How far the reference goes in the whole run, or how far the signal has to go."""
-    if whole is not None:
-        return whole.last - whole.first
-    return (y.last if r is None else r.last) - y.first

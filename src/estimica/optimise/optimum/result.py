@@ -42,22 +42,22 @@ class Optimised(Result):
 
     presenter = "estimica.optimise.optimum.present"
 
-    study: Study
-    settings: OptimiseTable
-    outcome: Outcome
-    unknowns: Unknowns
-    start: DesignPoint
-    best: DesignPoint
-    iterates: tuple[Iterate, ...]
-    iterations: int
+    study: Study  # what was asked
+    settings: OptimiseTable  # what was asked for
+    outcome: Outcome  # how it ended, and why
+    unknowns: Unknowns  # what was searched for
+    start: DesignPoint  # the design that the search began with
+    best: DesignPoint  # the best design
+    iterates: tuple[Iterate, ...]  # the designs on the way
+    iterations: int  # steps of the search
     evaluations: int  # designs that were simulated in all cases
     simulations: int  # of single cases, those for differences included
     failures: tuple[FailedDesign, ...]  # the first of each start
     failed: int  # designs that could not be simulated
-    searched: SearchedStarts
-    differenced: tuple[str, ...]
-    seconds: float
-    run: str = ""
+    searched: SearchedStarts  # what each start came to
+    differenced: tuple[str, ...]  # criteria whose derivatives are differences
+    seconds: float  # how long it took
+    run: str = ""  # its id in the store of runs
     scenarios: tuple[Mapping[str, float], ...] = ()  # of a robust design
 
     @property

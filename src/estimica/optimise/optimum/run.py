@@ -61,6 +61,15 @@ class DesignProgress(Progress):
         return f"{self.done} designs, {self.text}"
 
     @property
+    def share(self) -> float | None:
+        """The share of the starts that have ended; None before the first has.
+
+        How many designs a search needs is not known before: a limit of them says nothing of it.
+        """
+        ended = self.start - 1
+        return ended / self.starts if ended else None
+
+    @property
     def evaluations(self) -> int:
         """Designs that were simulated."""
         return self.done

@@ -40,17 +40,17 @@ class Front(Result):
 
     presenter = "estimica.optimise.pareto.present"
 
-    study: Study
-    settings: OptimiseTable
-    criteria: tuple[str, ...]
-    outcome: Outcome
-    unknowns: Unknowns
-    designs: tuple[FrontDesign, ...]
-    evaluations: int
-    simulations: int
-    failures: tuple[FailedDesign, ...]
-    seconds: float
-    run: str = ""
+    study: Study  # what was asked
+    settings: OptimiseTable  # what was asked for
+    criteria: tuple[str, ...]  # those that are traded against each other
+    outcome: Outcome  # how it ended, and why
+    unknowns: Unknowns  # what was searched for
+    designs: tuple[FrontDesign, ...]  # on the front
+    evaluations: int  # designs that were simulated in all cases
+    simulations: int  # of single cases
+    failures: tuple[FailedDesign, ...]  # what could not be computed, and why
+    seconds: float  # how long it took
+    run: str = ""  # its id in the store of runs
     left_out: int = 0  # designs in which a criterion of the front was not reached
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.point import begin, enter_piece
+from estimica.simulate.engine.point import begin, enter_piece, take_in
 from estimica.simulate.engine.status import (  # fmt: skip
     ACCUMULATION,
     ALGEBRAIC,
@@ -153,6 +153,15 @@ def pass_delayed_jumps(iw: Vector, rw: Vector) -> int:
 
 
 @engine_function
+def take_in_between(iw: Vector, rw: Vector, t: float) -> int:
+    """As `take_in`, and relations that hold no longer where it has put the states change."""
+    status = take_in(iw, rw, t)
+    if status == DONE and iw[at.NG]:
+        status = handle_event(iw, rw, False, -1)
+    return status
+
+
+@engine_function
 def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     """What is due at the present time: input jumps, instants, the relation `cause` (or -1)."""
     clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
@@ -177,7 +186,7 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
             rw[clock + at.NEXT_STEP] = rw[clock + at.AFTER_JUMP]
     if not iw[at.HAS_EVENTS] and not iw[at.NH]:
         enter_piece(iw, rw)
-        return begin(iw, rw, t)
+        return take_in(iw, rw, t) if iw[at.UPDATE] else begin(iw, rw, t)
     quick, depth = False, 0.0
     if cause >= 0:
         log_event(iw, t, at.AT_STATE, cause)
@@ -198,6 +207,8 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
             iw[at.INDEX] = cause
             return ACCUMULATION
         widen(iw, rw, t, cause, depth)
+    if status == DONE and jumped and iw[at.UPDATE]:
+        status = take_in_between(iw, rw, t)
     if status == DONE and iw[at.NH]:
         status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 0)
     return status

@@ -93,7 +93,13 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 (O_D_START, I_SILENT) = (298, 288)
 #: checks whose violation is a failure; the other NK - NE end a run in good order
 NE = 297
-FIRST_INDEX = 300  # index vectors begin here
+#: what a piece of the inputs makes of the states as it begins: the function, the states after it,
+#: the nonzeros of its derivatives and their head
+(UPDATE, O_UPDATED, O_TANGENT_UPDATE, I_TANGENT_UPDATE) = range(299, 303)
+#: what an event makes of the states besides its equations, as it begins and after it
+(BEFORE_EVENT, O_TANGENT_BEFORE, I_TANGENT_BEFORE, AFTER_EVENT, O_TANGENT_AFTER,
+ I_TANGENT_AFTER) = range(303, 309)  # fmt: skip
+FIRST_INDEX = 310  # index vectors begin here
 
 # places in the settings vector
 (RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP,

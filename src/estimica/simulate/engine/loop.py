@@ -16,6 +16,7 @@ from estimica.simulate.engine.arrivals import (
     handle_event,
     next_stop,
     stop_at_event,
+    take_in_between,
 )
 from estimica.simulate.engine.evaluation import call, set_result
 from estimica.simulate.engine.point import (
@@ -70,7 +71,7 @@ def start_run(iw: Vector, rw: Vector) -> int:
             rw[iw[at.O_WINDOW] + k * iw[at.NG] + i] = -NEVER if k == at.CHANGED else 0.0
         rw[iw[at.O_SLACK] + i] = 0.0
     rw[iw[at.O_REPORT] + at.R_INSTANT] = NEVER
-    rw[iw[at.O_FLAGS]], rw[iw[at.O_FLAGS] + 1] = 0.0, 0.0
+    rw[iw[at.O_FLAGS]], rw[iw[at.O_FLAGS] + 1], rw[iw[at.O_FLAGS] + 2] = 0.0, 0.0, -1.0
     enter_piece(iw, rw)
     past = iw[at.UNIT_HISTORY]
     if iw[at.NH]:
@@ -100,6 +101,8 @@ def start_run(iw: Vector, rw: Vector) -> int:
             status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 1)
         if status == DONE:
             status = begin(iw, rw, t)
+    if status == DONE and iw[at.UPDATE]:
+        status = take_in_between(iw, rw, t)
     if status:
         return status
     h = rw[setting + at.FIRST_STEP]

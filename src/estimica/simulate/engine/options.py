@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
+from estimica.base.public.calls import with_known_keywords
 from estimica.base.suggest import did_you_mean
 from estimica.simulate.engine import layout as at
 
@@ -23,6 +24,7 @@ METHODS = {
 }
 
 
+@with_known_keywords()
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Tolerances and limits of a run.
@@ -34,15 +36,15 @@ class Options:
     those of measurements (1e-3), and a fit does not end where simulations are noise.
     """
 
-    rtol: float = 1e-6
+    rtol: float = 1e-6  # relative tolerance of a step
     atol: float | tuple[float, ...] = 1e-8  # one for all states, or one each
     tuner_scales: tuple[float, ...] = ()  # typical sizes of the tuners; empty: 1
     method: str = "auto"  # "explicit", "implicit", "implicit-euler"
     step: float = 0.0  # of implicit Euler, which controls no error
-    sensitivities_in_error_test: bool = True
+    sensitivities_in_error_test: bool = True  # whether they bound the step too
     max_step: float = math.inf  # with events at most a hundredth of the run
     first_step: float = 0.0  # 0: chosen
-    max_steps: int = 100_000
+    max_steps: int = 100_000  # between two samples or input changes
     max_seconds: float = math.inf  # on the clock
 
     def __post_init__(self) -> None:

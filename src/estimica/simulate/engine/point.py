@@ -7,14 +7,20 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.evaluation import call, derivative, set_result, settle_unknowns
+from estimica.simulate.engine.evaluation import (
+    call,
+    derivative,
+    push,
+    set_result,
+    settle_unknowns,
+)
 from estimica.simulate.engine.status import (  # fmt: skip
     ALGEBRAIC,
     CHECK_VIOLATED,
     DONE,
     SINGULAR,
 )
-from estimica.simulate.engine.units import engine_function, reals_at  # fmt: skip
+from estimica.simulate.engine.units import engine_function, part, reals_at  # fmt: skip
 
 Vector = Any
 
@@ -85,6 +91,25 @@ def enter_piece(iw: Vector, rw: Vector) -> None:
     starts = reals_at(iw[at.STARTS])
     values = reals_at(iw[at.VALUES] + 8 * piece * nu)
     load_piece(iw, rw, starts[piece], values, reals_at(iw[at.SLOPES] + 8 * piece * nu))
+
+
+@engine_function
+def take_in(iw: Vector, rw: Vector, t: float) -> int:
+    """What the piece of the inputs that has just begun makes of the states, where it does."""
+    nx, m, after = iw[at.NX], iw[at.M], iw[at.O_UPDATED]
+    failed = settle_unknowns(iw, rw, t, iw[at.O_W0], m > 0)
+    if failed:
+        return ALGEBRAIC if failed == 1 else SINGULAR
+    head = iw[at.I_TANGENT_UPDATE]
+    sparse = iw[head + at.G_ROWS] > 0
+    set_result(iw, 0, after)
+    set_result(iw, 1, iw[at.O_TANGENT_UPDATE] if sparse else after + nx)
+    call(iw, at.UPDATE)
+    if sparse:
+        push(iw, rw, head, part(rw, iw[at.O_TANGENT_UPDATE]), part(rw, after + nx))
+    for k in range(iw[at.N]):
+        rw[iw[at.O_W0] + k] = rw[after + k]
+    return begin(iw, rw, t)
 
 
 @engine_function

@@ -63,6 +63,7 @@ class Run:
     log: Vector = field(repr=False)
     termination: Termination | None = None  # where the model has ended the run by itself
     notes: tuple[str, ...] = ()  # what to know of its start
+    failed_call: str = ""  # of a function of Python, where the run failed
     rests: tuple[Rest, ...] = ()  # relations that were let rest further off than tolerances explain
 
     @property

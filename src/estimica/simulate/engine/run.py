@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.base.code.numeric import failed_call, forget_failure
 from estimica.base.errors import ModelError
 from estimica.compiled.kernel import Kernel
 from estimica.simulate.engine import layout as at
@@ -41,6 +42,7 @@ def integrate(
 
     A sample at a jump or an event sees the value after it.
     """
+    forget_failure()
     times = np.ascontiguousarray(times, np.float64)
     n = len(times)
     Y, YS = np.empty((n, kernel.ny)), np.empty((n, kernel.ny, kernel.m))
@@ -113,6 +115,8 @@ def _collect(workspace: Workspace, times: Vector, Y: Vector, YS: Vector, code: i
         return run
     if code == outcome.TERMINATED:
         run = replace(run, termination=_termination(workspace, run))
+    else:
+        run = replace(run, failed_call=failed_call())
     Y[run.samples :] = np.nan
     YS[run.samples :] = np.nan
     return run

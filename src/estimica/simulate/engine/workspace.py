@@ -12,7 +12,7 @@ import numpy as np
 
 from estimica.base.arrays import Indices, Vector
 from estimica.compiled.hybrid import HybridSystem
-from estimica.compiled.kernel import Kernel
+from estimica.compiled.kernel import AFTER_EVENT, BEFORE_EVENT, UPDATE, Kernel
 from estimica.compiled.llvm.machine_code import SETUP
 from estimica.compiled.sparsity import NO_TANGENT, SparsityPattern
 from estimica.simulate.engine import layout as at
@@ -134,6 +134,9 @@ _TANGENTS = (
     ("algebraic_sens", at.O_TANGENT_Z, at.I_TANGENT_Z),
     ("zero_sens", at.O_TANGENT_ZERO, at.I_TANGENT_ZERO),
     ("event_sens", at.O_TANGENT_EVENT, at.I_TANGENT_EVENT),
+    (UPDATE, at.O_TANGENT_UPDATE, at.I_TANGENT_UPDATE),
+    (BEFORE_EVENT, at.O_TANGENT_BEFORE, at.I_TANGENT_BEFORE),
+    (AFTER_EVENT, at.O_TANGENT_AFTER, at.I_TANGENT_AFTER),
 )
 
 
@@ -152,7 +155,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_FX: len(kernel.state_jacobian.rows), at.O_FV: len(kernel.algebraic_jacobian.rows),
         at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: n, at.O_ACC: m,
         at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_CLOCK: at.N_CLOCK,
-        at.O_X_PRE: nx, at.O_D_PRE: h.nd, at.O_FLAGS: 2, at.O_S_PRE: nx * m, at.O_XDOT: nx,
+        at.O_X_PRE: nx, at.O_D_PRE: h.nd, at.O_FLAGS: 3, at.O_S_PRE: nx * m, at.O_XDOT: nx,
         at.O_VDOT: nv, at.O_DT: m, at.O_ZERO: ng, at.O_ZERO_LOW: ng, at.O_ZERO_RATE: ng,
         at.O_ZERO_S: ng * m, at.O_SLACK: ng, at.O_TRIGGERED: ng, at.O_INSTANT: nt,
         at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
@@ -168,6 +171,8 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
     for name, place, _ in _TANGENTS:
         sizes[place] = kernel.tangents.get(name, NO_TANGENT).size
     sizes |= {at.O_MOVED_Z: nz, at.O_MOVED_EVENT: nx}
+    changed = [e for e in (h.update, h.before_event, h.after_event) if e is not None]
+    sizes[at.O_UPDATED] = n if changed else 0
     if h.nh:
         many = h.nh * (1 + m)
         sizes |= {
@@ -250,6 +255,10 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
     home = iw[at.I_VECTORS]
     iw[home : home + at.O_K7 - at.O_W0 + 1] = iw[at.O_W0 : at.O_K7 + 1]
     iw[at.SETUP] = kernel.code.addresses.get(SETUP, 0)
+    for place, name in (
+        (at.UPDATE, UPDATE), (at.BEFORE_EVENT, BEFORE_EVENT), (at.AFTER_EVENT, AFTER_EVENT),
+    ):  # fmt: skip
+        iw[place] = kernel.code.addresses.get(name, 0)
     iw[at.RHS : at.RHS + len(kernel.addresses)] = kernel.addresses
     for place, value in {
         at.NX: h.nx, at.NZ: h.nz, at.NH: h.nh, at.NV: h.nz + h.nh, at.NU: h.nu, at.ND: h.nd,

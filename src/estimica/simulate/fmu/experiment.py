@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 
@@ -60,6 +61,26 @@ class FmuExperiment:
     variable_step: bool
 
 
+_KEYS = count(1)
+
+
+def next_key() -> int:
+    """A number that no other experiment of this process has."""
+    return next(_KEYS)
+
+
+@dataclass(frozen=True, eq=False)
+class FmuStretch:
+    """Another time than that of the experiment, with one piece of inputs and its end as sample."""
+
+    begin: float
+    end: float
+    values: Vector  # of the inputs at the begin
+    slopes: Vector
+    grid: Vector  # communication points
+    span: float  # of the whole record: what is short is so beside it
+
+
 @dataclass(frozen=True, eq=False)
 class FmuPoint:
     """Values of one run; rows: the model, then above and below for each tuner."""
@@ -71,6 +92,7 @@ class FmuPoint:
     ways: Indices = field(default_factory=lambda: np.zeros(0, np.int64))
     known: tuple[int, ...] = ()  # the reference of each tuner that is a parameter, else -1
     rtol: float | None = None  # another tolerance than that of the experiment
+    stretch: FmuStretch | None = None  # for an experiment with one sample and one piece of inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,3 +107,4 @@ class FmuRun:
     fmi_status: int
     said: tuple[str, ...]
     counters: dict[str, int]
+    end: Vector = field(default_factory=lambda: np.zeros(0))  # outputs where the FMU ended it

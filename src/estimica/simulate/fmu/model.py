@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import get_args
@@ -21,6 +20,7 @@ from estimica.compiled.experiment import Experiment
 from estimica.flat.system import Experiment as SuggestedExperiment
 from estimica.simulate.engine.options import DEFAULT, METHODS, Options, require_adaptive
 from estimica.simulate.fmu.archive import unpack_fmu
+from estimica.simulate.fmu.derivatives import FmuDerivatives
 from estimica.simulate.fmu.description import (
     INTERFACES,
     FmuDescription,
@@ -29,7 +29,7 @@ from estimica.simulate.fmu.description import (
     read_description,
     why_not_tunable,
 )
-from estimica.simulate.fmu.experiment import FmuExperiment, VariableGroup
+from estimica.simulate.fmu.experiment import FmuExperiment, VariableGroup, next_key
 from estimica.simulate.fmu.library import FmuBinary, require_binary
 from estimica.simulate.fmu.refusals import WithoutEquations
 from estimica.simulate.fmu.response import DerivativeMemory, FmuResponse, FmuSetup, FmuTuner
@@ -41,7 +41,6 @@ Numbers = Mapping[str, float]
 #: error of differences above which it counts beside the tolerances. Chosen: a tenth of rtol unless
 #: told
 NOTICED = 1e-7
-_KEYS = count(1)
 
 
 def load_fmu(
@@ -147,6 +146,21 @@ class FmuModel(WithoutEquations):
         if not self._memory:
             return "not yet needed"
         return max(self._memory.values(), key=lambda found: found.error).text
+
+    @property
+    def derivative_memory(self) -> Mapping[tuple[str, ...], FmuDerivatives]:
+        """What was found about the derivatives by each set of tuners."""
+        return self._memory
+
+    @property
+    def fixed_numbers(self) -> dict[str, float]:
+        """Parameters that were set for all runs."""
+        return dict(self._fixed)
+
+    def read_group(self, outputs: tuple[str, ...]) -> VariableGroup:
+        """The group of some variables that are read."""
+        known_names(self, outputs, self.fmu.readable(), "output")
+        return VariableGroup.of(self.fmu, outputs)
 
     def forget_derivatives(self) -> None:
         """Verify the derivatives anew with the next evaluation."""
@@ -289,7 +303,7 @@ class FmuModel(WithoutEquations):
         pieces = pieces_of(signals, begun, float(grid[-1]))
         points = self._communication(grid, begun, signals, options)
         return FmuExperiment(
-            key=next(_KEYS),
+            key=next_key(),
             interface=self.interface,
             fmi=self.fmu.fmi,
             n_states=self.fmu.n_states if self.interface == "me" else 0,
@@ -340,6 +354,12 @@ class FmuModel(WithoutEquations):
         arguments = (self.archive.path, self.fixed, self.interface, self.communication_step)
         state = {"_memory": dict(self._memory), "_step": self._step}
         return _reloaded, (*arguments, self.archive.digest), state
+
+    def placeless(self) -> tuple[object, ...]:
+        """The same without the place of its file and what was found out about it: to tell whether
+        it is another model, not to be read again."""
+        arguments = ("", self.fixed, self.interface, self.communication_step)
+        return _reloaded, (*arguments, self.archive.digest)
 
     def __repr__(self) -> str:
         kind = INTERFACES[self.interface]

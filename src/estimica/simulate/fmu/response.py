@@ -21,10 +21,11 @@ from estimica.simulate.fmu.derivatives import (
     choose_one_sided,
     with_fine_tolerance,
 )
-from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun
+from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun, next_key
 from estimica.simulate.fmu.library import FmuBinary
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.process import FmuLostError, process_of
+from estimica.simulate.termination import Termination
 
 _TEXT = "all samples computed"
 #: what was found about the derivatives by each set of tuners
@@ -50,6 +51,14 @@ class FmuEvaluation:
     YS: Vector  # (N, ny, m)
     ok: bool = True
     text: str = _TEXT
+    termination: Termination | None = None  # where the FMU has ended the run by itself
+
+    @property
+    def samples(self) -> int:
+        """How many samples are valid."""
+        if self.termination is None:
+            return len(self.times) if self.ok else 0
+        return int(np.sum(self.times <= self.termination.time))
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,7 @@ class FmuResponse:
 
     def __init__(self, setup: FmuSetup, binary: FmuBinary, memory: DerivativeMemory) -> None:
         self.setup, self.binary, self.memory = setup, binary, memory
+        self._shortened: dict[tuple[int, bool], FmuResponse] = {}
 
     @property
     def tuners(self) -> Vector:
@@ -111,11 +121,16 @@ class FmuResponse:
     def _evaluated(self, theta: Vector) -> FmuEvaluation | str:
         if not (self.setup.tuners and self.setup.slopes):
             (run,) = self.run([self.plain(theta)])
-            return failure_text(run) or self._told(run.Y, np.zeros((*run.Y.shape, len(theta))))
+            none = np.zeros((*run.Y.shape, len(theta)))
+            if run.status == at.TERMINATED:
+                return self._ended(run, run.Y, none)
+            return failure_text(run) or self._told(run.Y, none)
         known = self.memory.get(self._key)
         if known is None:
             here = self.plain(theta)
             (run,) = self.run([here])
+            if run.status == at.TERMINATED:
+                return self._until_end(theta, run)
             if run.status != at.DONE:
                 return failure_text(run)
             known = self._chosen(theta, run)
@@ -124,6 +139,9 @@ class FmuResponse:
             self.memory[self._key] = known
         if self.setup.lockstep:
             (run,) = self.run([self.point(theta, known.steps, known.ways)])
+            if run.status == at.TERMINATED:
+                (run,) = self.run([self.plain(theta)])
+                return self._until_end(theta, run)
             return failure_text(run) or self._told(run.Y, run.YS)
         return self._by_trajectories(theta, known)
 
@@ -206,6 +224,8 @@ class FmuResponse:
 
     def _by_trajectories(self, theta: Vector, known: FmuDerivatives) -> FmuEvaluation | str:
         (run,) = self.run([self.plain(theta)])
+        if run.status == at.TERMINATED:
+            return self._until_end(theta, run)
         if run.status != at.DONE:
             return failure_text(run)
         # a step may leave where the FMU can be computed
@@ -219,6 +239,53 @@ class FmuResponse:
             if np.isfinite(slope).all():
                 return self._told(run.Y, slope)
         return "the FMU fails close by, where its derivatives are taken"
+
+    # -- runs that the FMU ends ------------------------------------------------------------------
+
+    def _until_end(self, theta: Vector, run: FmuRun) -> FmuEvaluation | str:
+        """The samples before the end of a run, with derivatives by runs that are shorter."""
+        if run.status != at.TERMINATED:
+            return failure_text(run) or "with a tuner changed a little, the FMU ends the run before"
+        count = int(np.sum(self.times <= run.time))
+        at_end = bool(count) and self.times[count - 1] == run.time
+        if at_end and self.setup.experiment.interface == "cs":
+            return "the last sample is where the FMU ends the run, and has no derivatives there"
+        Y, YS = run.Y.copy(), np.full((*run.Y.shape, len(theta)), np.nan)
+        if count:
+            inner = self._shorter(count, at_end).at(theta)
+            if not inner.ok:
+                return inner.text
+            columns = list(self.setup.columns)
+            YS[:count, columns] = inner.YS
+        return self._ended(run, Y, YS)
+
+    def _shorter(self, count: int, at_end: bool) -> FmuResponse:
+        """The response at the first samples; one at the end itself is taken just before it."""
+        if (count, at_end) not in self._shortened:
+            e = self.setup.experiment
+            times = e.times[:count].copy()
+            if at_end:  # of the record: far above rounding, and nothing changes by it
+                times[-1] -= 1e-9 * (times[-1] - e.begin)
+            grid = e.grid[e.grid <= times[-1]]
+            setup = replace(
+                self.setup, experiment=replace(e, key=next_key(), times=times, grid=grid)
+            )
+            self._shortened[count, at_end] = FmuResponse(setup, self.binary, self.memory)
+        return self._shortened[count, at_end]
+
+    def _ended(self, run: FmuRun, Y: Vector, YS: Vector) -> FmuEvaluation:
+        columns, m = list(self.setup.columns), YS.shape[2]
+        y = run.end[columns]
+        said = "; ".join(run.said)
+        unknown = np.full((len(columns), m), np.nan)
+        end = Termination(run.time, said, np.full(m, np.nan), y, unknown, "the FMU itself")
+        Y, YS = Y[:, columns].copy(), YS[:, columns].copy()
+        Y[self.times == run.time] = y
+        Y[self.times > run.time], YS[self.times > run.time] = np.nan, np.nan
+        found = FmuEvaluation(self.times, Y, YS, termination=end)
+        if found.samples == len(self.times):
+            return replace(found, text=end.text)
+        return replace(found, ok=False, text=end.missing(self.times, found.samples))
 
     # -- points ----------------------------------------------------------------------------------
 

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate.fmu.description import Interface
-from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun, VariableGroup
+from estimica.simulate.fmu.experiment import (
+    FmuExperiment,
+    FmuPoint,
+    FmuRun,
+    FmuStretch,
+    VariableGroup,
+)
 from estimica.simulate.fmu.library import FmuLibrary
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.unit import FmuUnit
@@ -77,11 +83,14 @@ class FmuWorkspace:
             self._group(place, group)
         iw[at.STATE_REFERENCES] = self._references(e.state_references)
         iw[at.RATE_REFERENCES] = self._references(e.rate_references)
-        for place, array in (
-            (at.TIMES, e.times), (at.STARTS, e.starts), (at.VALUES, e.values),
-            (at.SLOPES, e.slopes), (at.Y, self.Y), (at.YS, self.YS), (at.GRID, e.grid),
-        ):  # fmt: skip
-            iw[place] = self._kept(np.ascontiguousarray(array))
+        # copies: points may have times and inputs of their own
+        self._timed = tuple(np.array(a, order="C") for a in (e.times, e.starts, e.values, e.slopes))
+        for place, array in zip(
+            (at.TIMES, at.STARTS, at.VALUES, at.SLOPES, at.Y, at.YS, at.GRID),
+            (*self._timed, self.Y, self.YS, np.ascontiguousarray(e.grid)),
+            strict=True,
+        ):
+            iw[place] = self._kept(array)
         iw[at.N_TIMES], iw[at.N_STARTS], iw[at.N_GRID] = len(e.times), len(e.starts), len(e.grid)
         iw[at.METHOD], iw[at.MAX_STEPS] = e.method, e.max_steps
         iw[at.VARIABLE_STEP] = int(e.variable_step)
@@ -138,11 +147,15 @@ class FmuWorkspace:
         rtol = e.rtol if point.rtol is None else min(point.rtol, e.rtol)
         put(at.O_ATOL, np.broadcast_to(np.asarray(e.atol, float) * rtol / e.rtol, (n,)))
         put(at.O_NOMINAL, np.ones(n))
-        end = float(e.times[-1])
-        span = max(end - e.begin, 1e-300)
+        begin, end = e.begin, float(e.times[-1])
+        span = end - begin
+        if point.stretch is not None:
+            begin, end, span = point.stretch.begin, point.stretch.end, point.stretch.span
+            self._move_to(point.stretch)
+        span = max(span, 1e-300)
         limit = min(e.max_step, span / 100) if e.n_indicators else e.max_step
         setting = iw[at.O_SETTING]
-        rw[setting : setting + at.N_SETTING] = rtol, limit, e.begin, end, span, rtol
+        rw[setting : setting + at.N_SETTING] = rtol, limit, begin, end, span, rtol
         for j in range(m):
             reference = point.known[j]
             known = (*e.state_references, *((reference,) if reference >= 0 else ()))
@@ -150,6 +163,14 @@ class FmuWorkspace:
             if point.ways[j] == at.BY_DIRECTION:
                 iw[iw[at.I_KNOWN] + j] = self._known(known)
                 iw[iw[at.I_N_KNOWN] + j] = len(known)
+
+    def _move_to(self, stretch: FmuStretch) -> None:
+        """Times and inputs of a stretch in place of the experiment's."""
+        times, starts, values, slopes = self._timed
+        times[0], starts[0] = stretch.end, stretch.begin
+        values[0], slopes[0] = stretch.values, stretch.slopes
+        self._grid = np.ascontiguousarray(stretch.grid, np.float64)  # kept while it is in use
+        self.iw[at.GRID], self.iw[at.N_GRID] = self._grid.ctypes.data, len(self._grid)
 
     def _known(self, references: tuple[int, ...]) -> int:
         cache: dict[tuple[int, ...], int] = self.__dict__.setdefault("_cache", {})
@@ -170,4 +191,5 @@ class FmuWorkspace:
             int(iw[at.R_STATUS]) if failed else 0,
             tuple(self.library.log),
             {name: int(iw[place]) for name, place in _COUNTERS.items()},
+            self.rw[iw[at.O_YHIGH] : iw[at.O_YHIGH] + self.Y.shape[1]].copy(),
         )

@@ -16,12 +16,13 @@ from estimica.base.suggest import did_you_mean_file
 
 @dataclass(frozen=True, eq=False)
 class FileFunction:
-    """A function with the `parameters`, `inputs` and `outputs` that its file declares."""
+    """A function with the `parameters`, `inputs`, `outputs` and `states` that its file declares."""
 
     function: Callable[..., Any]
     parameters: Mapping[str, float] | Sequence[str] | None
     inputs: Sequence[str] | None
     outputs: Sequence[str] | None
+    states: Mapping[str, str] | None
 
 
 def code_of_source(source: str, folder: Path) -> TrustedCode:
@@ -45,5 +46,5 @@ def read_function(code: TrustedCode) -> FileFunction:
         raise ModelError("M142", str(error)) from None
     except CodeRefusedError as error:
         raise ModelError("M140", str(error)) from None
-    names = (loaded.names.get(n) for n in ("parameters", "inputs", "outputs"))
+    names = (loaded.names.get(n) for n in ("parameters", "inputs", "outputs", "states"))
     return FileFunction(loaded.call, *names)

@@ -12,6 +12,7 @@ from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.saving.packing import restores
+from estimica.base.suggest import did_you_mean
 from estimica.compiled.experiment import Experiment
 from estimica.simulate.engine.options import Options, require_adaptive
 from estimica.simulate.function.call import (
@@ -35,6 +36,7 @@ def function_model(
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     *,
+    states: Mapping[str, str] | None = None,
     derivatives: DerivativeKind = "auto",
     name: str | None = None,
 ) -> FunctionModel:
@@ -43,8 +45,10 @@ def function_model(
     `u` holds one value for each of the times `t`, or a column for each of several inputs; `y` is
     returned in the same way. `p` gives parameters by number and by name, p[0] or p["K"]; they may
     also be arguments of their own, f(u, t, K, tau), whose defaults are then their values.
-    `parameters` maps names to values, or only names them. `derivatives` are found by JAX, by CasADi
-    or by differences, whichever goes, unless one is chosen.
+    `parameters` maps names to values, or only names them. `states={"x": "x0"}` says that output x
+    is a state that begins at parameter x0, and that nothing else is remembered from time to time:
+    the function may then be begun anywhere. `derivatives` are found by JAX, by CasADi or by
+    differences, whichever goes, unless one is chosen.
     """
     if not callable(function):
         raise ModelError("M134", f"{function!r} is not a function")
@@ -64,6 +68,7 @@ def function_model(
         ("y",) if outputs is None else _listed(outputs),
         derivatives,
         name or function_name(function),
+        states,
     )
 
 
@@ -73,7 +78,8 @@ def function_model_of_file(
     fix: Mapping[str, object] | None = None,
     derivatives: DerivativeKind = "auto",
 ) -> FunctionModel:
-    """The model of "file.py:function"; the file may declare parameters, inputs and outputs."""
+    """The model of "file.py:function"; the file may declare parameters, inputs, outputs and
+    states."""
     return function_model_of_code(code_of_source(source, folder), fix, derivatives)
 
 
@@ -84,7 +90,12 @@ def function_model_of_code(
     """The same of a code that was read already."""
     found = read_function(code)
     model = function_model(
-        found.function, found.parameters, found.inputs, found.outputs, derivatives=derivatives
+        found.function,
+        found.parameters,
+        found.inputs,
+        found.outputs,
+        states=found.states,
+        derivatives=derivatives,
     )
     fixed = {n: finite_number(n, v) for n, v in (fix or {}).items()}
     known_names(model, list(fixed), model.parameter_names, "parameter")
@@ -105,6 +116,7 @@ class FunctionModel(TimedModel):
         outputs: tuple[str, ...],
         way: DerivativeKind,
         name: str,
+        states: Mapping[str, str] | None = None,
     ) -> None:
         if way not in get_args(DerivativeKind):
             raise ModelError(
@@ -124,6 +136,7 @@ class FunctionModel(TimedModel):
         for one in every:
             if every.count(one) > 1:
                 raise ModelError("M122", f"the name '{one}' is used twice; rename one of them")
+        self.begins = _checked_states(name, states or {}, outputs, self.parameter_names)
 
     @property
     def derivatives(self) -> str:
@@ -136,14 +149,19 @@ class FunctionModel(TimedModel):
         return None if self._found is None else self._found.error
 
     @property
-    def start_states(self) -> None:
-        """What a function remembers from sample to sample nobody knows."""
-        return None
+    def start_states(self) -> tuple[str, ...] | None:
+        """The states that were named; what a function remembers otherwise nobody knows."""
+        return tuple(self.begins) or None
 
     def quantities(self) -> list[Quantity]:
         """Outputs, inputs and parameters."""
         return [
-            *(Quantity(n, role="algebraic") for n in self._output_names),
+            *(
+                Quantity(n, self.values.get(self.begins[n]), role="state")
+                if n in self.begins
+                else Quantity(n, role="algebraic")
+                for n in self._output_names
+            ),
             *(Quantity(n, 0.0, role="input") for n in self.input_names),
             *(
                 Quantity(n, self.values.get(n), role="parameter", tunable=True)
@@ -162,13 +180,19 @@ class FunctionModel(TimedModel):
         one, whatever of them is asked for.
         """
         grid, begun = experiment_times(experiment)
-        if experiment.start:
+        if experiment.start and not self.begins:
             state = next(iter(experiment.start))
-            raise ModelError("M137", f"a function has no state '{state}'; leave start= out")
+            raise ModelError(
+                "M137",
+                f"a function has no state '{state}'; leave start= out, or name the parameter where "
+                f"it begins: states={{'{state}': '…'}}",
+            )
+        known_names(self, list(experiment.start), tuple(self.begins), "state")
         outputs = known_names(self, experiment.outputs, self._output_names, "output")
         outputs = self._output_names if experiment.outputs is None else outputs
-        tuners = known_names(self, experiment.wrt, self.parameter_names, "parameter")
-        known = self._numbers(experiment.parameters, tuners)
+        tuners = self._tuners(experiment.wrt)
+        starts = {self.begins[n]: v for n, v in experiment.start.items()}
+        known = self._numbers({**experiment.parameters, **starts}, tuners)
         rest = dict.fromkeys(self.input_names, 0.0)
         signals = signals_of(self.input_names, experiment.inputs, rest)
         stamps = [
@@ -195,6 +219,20 @@ class FunctionModel(TimedModel):
         sizes = options.tuner_scales if isinstance(options, Options) else ()
         return FunctionResponse(call, known, tuners, np.array(sizes, float), self._way, self._learn)
 
+    def _tuners(self, wrt: Sequence[str]) -> tuple[str, ...]:
+        """The parameters that are tuned; a state's name means the one where it begins."""
+        known = (*self.parameter_names, *self.begins)
+        named = known_names(self, wrt, known, "parameter")
+        tuners = tuple(self.begins.get(n, n) for n in named)
+        for state, start in self.begins.items():
+            if tuners.count(start) > 1:
+                raise ModelError(
+                    "M138",
+                    f"'{start}' is the start value of state '{state}' of '{self.name}': tune one "
+                    "of them",
+                )
+        return tuners
+
     def _learn(self, method: DerivativeMethod) -> None:
         if self._found is None or method.error >= self._found.error:
             self._found = method
@@ -219,7 +257,7 @@ class FunctionModel(TimedModel):
         parameters = {n: self.values.get(n) for n in self.parameter_names}
         return FunctionModel, (
             self.function, self.signature, parameters, self.input_names, self._output_names,
-            self._way, self.name,
+            self._way, self.name, self.begins,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -227,6 +265,31 @@ class FunctionModel(TimedModel):
             f"<Function model {self.name}: {', '.join(self.input_names) or 'no inputs'} to "
             f"{', '.join(self._output_names)}, parameters {', '.join(self.parameter_names)}>"
         )
+
+
+def _checked_states(
+    name: str, states: Mapping[str, str], outputs: Sequence[str], parameters: Sequence[str]
+) -> dict[str, str]:
+    """States with the parameters where they begin."""
+    if not isinstance(states, Mapping):
+        raise ModelError(
+            "M139",
+            f"'{name}': states maps each state to the parameter where it begins, as in "
+            f"{{'x': 'x0'}}; {states!r} does not",
+        )
+    found: dict[str, str] = {}
+    for state, start in states.items():
+        for one, known, what in ((state, outputs, "output"), (start, parameters, "parameter")):
+            if one not in known:
+                hint = did_you_mean(str(one), known) or f" ({what}s: {', '.join(known)})"
+                raise ModelError(
+                    "M139", f"'{name}': state '{state}' begins at '{start}', and there is no "
+                    f"{what} '{one}'{hint}",
+                )  # fmt: skip
+        if start in found.values():
+            raise ModelError("M139", f"'{name}': two states begin at parameter '{start}'")
+        found[state] = start
+    return found
 
 
 def _named(parameters: Numbers | Sequence[str]) -> dict[str, float | None]:

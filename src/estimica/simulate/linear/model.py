@@ -275,6 +275,12 @@ class LinearModel(TimedModel):
             raise ModelError("M123", f"'{self.name}': a coefficient is not finite, with {listed}")
         return found
 
+    def longest_delay(self, values: Numbers) -> float | None:
+        """The longest of its delays at values of parameters."""
+        known = {n: v for n, v in values.items() if n in self.parameter_names}
+        late = float(np.max(self.coefficients(known).T, initial=0.0))
+        return late * (self.sample_time or 1.0)
+
     # -- details ---------------------------------------------------------------------------------
 
     def _numbers(self, parameters: Numbers | None, free: Sequence[str]) -> dict[str, float]:

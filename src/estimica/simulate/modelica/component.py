@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from estimica.base.code.numeric import NumericCode
 from estimica.base.errors import StructureError
 from estimica.base.suggest import did_you_mean
 from estimica.flat.system import FlatSystem
@@ -15,6 +16,8 @@ from estimica.source.load import load_flat
 from estimica.structure.causality.choice import choose_inputs
 from estimica.structure.causality.redefinition import BackCausality, Causality
 from estimica.structure.parameters import is_parameter
+
+FunctionCodes = Mapping[str, NumericCode]
 
 
 def load_for_inputs(
@@ -26,18 +29,25 @@ def load_for_inputs(
     inputs: Mapping[str, Sequence[str]],
     leave_out: Sequence[str] = (),
     frontend: str = "estimica",
+    functions: FunctionCodes | None = None,
 ) -> ModelicaModel:
     """Load a class as it is or, where it is open, with the inputs of the first case.
 
     `inputs` are the names that each case gives, by case; `leave_out` are equations that do not
-    hold, `frontend` is what reads Modelica.
+    hold, `frontend` is what reads Modelica, `functions` are those that Python computes.
     """
     named = list(dict.fromkeys(n for names in inputs.values() for n in names))
     folders = list(libraries)
     flat = load_flat(
-        source, class_, fix=dict(fix), libraries=folders, inputs=named, frontend=frontend
+        source,
+        class_,
+        fix=dict(fix),
+        libraries=folders,
+        inputs=named,
+        frontend=frontend,
+        functions=functions,
     )
-    origin = origin_of(source, class_, folders, frontend)
+    origin = origin_of(source, class_, folders, frontend, functions)
     try:
         return ModelicaModel(flat, fix, Causality((), (), tuple(leave_out)), origin)
     except StructureError as error:
@@ -58,13 +68,16 @@ def load_component(
     fix: Mapping[str, float | bool | int | str] | None = None,
     libraries: Sequence[Path] = (),
     measured: Sequence[str] = (),
+    functions: FunctionCodes | None = None,
 ) -> ModelicaModel:
     """Load a class as it is or, where it is open, with inputs that will do.
 
     Variables called like one of the columns `measured` are taken first.
     """
-    flat = load_flat(source, class_, fix=dict(fix or {}), libraries=list(libraries))
-    origin = origin_of(source, class_, libraries)
+    flat = load_flat(
+        source, class_, fix=dict(fix or {}), libraries=list(libraries), functions=functions
+    )
+    origin = origin_of(source, class_, libraries, codes=functions)
     try:
         return ModelicaModel(flat, fix, origin=origin)
     except StructureError as error:
@@ -121,10 +134,18 @@ def load_back_model(
     causality: BackCausality,
     *,
     frontend: str = "estimica",
+    functions: FunctionCodes | None = None,
 ) -> ModelicaModel:
     """Load a class, taken alone as a component, that data drive; `frontend` reads Modelica."""
-    flat = load_flat(source, class_, fix=dict(fix), libraries=list(libraries), frontend=frontend)
-    origin = origin_of(source, class_, libraries, frontend)
+    flat = load_flat(
+        source,
+        class_,
+        fix=dict(fix),
+        libraries=list(libraries),
+        frontend=frontend,
+        functions=functions,
+    )
+    origin = origin_of(source, class_, libraries, frontend, functions)
     return ModelicaModel(flat, fix, causality.of(flat), origin)
 
 

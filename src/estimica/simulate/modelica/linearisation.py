@@ -20,16 +20,16 @@ from estimica.simulate.response import Response
 class Linearisation(Saved):
     """State-space matrices with the names of their rows and columns and the operating point."""
 
-    A: Vector
-    B: Vector
-    C: Vector
-    D: Vector
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    x: Vector
-    u: Vector
-    y: Vector
+    A: Vector  # the matrix ∂ẋ/∂x
+    B: Vector  # the matrix ∂ẋ/∂u
+    C: Vector  # the matrix ∂y/∂x
+    D: Vector  # the matrix ∂y/∂u
+    states: tuple[str, ...]  # names of x
+    inputs: tuple[str, ...]  # names of u
+    outputs: tuple[str, ...]  # names of y
+    x: Vector  # the states there
+    u: Vector  # the inputs there
+    y: Vector  # the outputs there
 
     @property
     def poles(self) -> Complex:

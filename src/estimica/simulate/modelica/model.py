@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.base.code.numeric import know_codes
+from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.files.write import write_text
 from estimica.base.quantities import Quantity
@@ -20,6 +23,7 @@ from estimica.compiled.equations import Equations, assemble
 from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.observations import Observations
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
+from estimica.flat.evaluate import evaluate
 from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment as SuggestedExperiment
 from estimica.flat.system import FlatSystem
@@ -40,7 +44,6 @@ from estimica.simulate.modelica.sorted_cache import cached_sort
 from estimica.simulate.modelica.steady import steady_state
 from estimica.simulate.ranges import start_notes
 from estimica.simulate.response import Configurations, Response, numbers
-from estimica.simulate.termination import Termination
 from estimica.simulate.timed_model import experiment_times
 from estimica.simulate.trajectory import Trajectory
 from estimica.source.cache import content_key
@@ -70,6 +73,7 @@ class ModelicaModel(LinearisedModel):
         causality: Causality = _AS_DECLARED,
         origin: ModelOrigin | None = None,
     ) -> None:
+        know_codes(flat.codes)
         self.original = flat  # as the class declares its inputs
         self.causality = causality
         self.origin = origin  # what it was loaded by, where that is known
@@ -173,6 +177,11 @@ class ModelicaModel(LinearisedModel):
                 wanted, unknowns=c.unknowns, leave_out=c.leave_out
             )
         return self._variants[key]
+
+    @property
+    def inflow_names(self) -> tuple[str, ...]:
+        """inStream(…) of connectors within, which formulas may use like variables."""
+        return tuple(name for name, _ in self.original.inflows)
 
     def observed(self, observations: Observations) -> ModelicaModel:
         """The class with one equation more for every output that is a formula; kept."""
@@ -290,10 +299,6 @@ class ModelicaModel(LinearisedModel):
 
     # -- details ---------------------------------------------------------------------------------
 
-    def termination_of(self, run: Run) -> Termination | None:
-        """How `terminate` has ended a run; None where it has not."""
-        return run.termination
-
     def require(self, run: Run, response: Response) -> None:
         """Raise for a run that ended early, with the time, the state and the likely equation."""
         if not run.ok:
@@ -389,7 +394,28 @@ class ModelicaModel(LinearisedModel):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Compiled functions do not travel: another process compiles the same equations anew."""
-        return _from_text, (to_json(self.original), self.fixed, self.causality, self.origin)
+        given = (to_json(self.original), self.fixed, self.causality, self.origin)
+        codes = self.original.codes
+        return _from_text, (*given, codes) if codes else given
+
+    def longest_delay(self, values: Mapping[str, float]) -> float | None:
+        """The longest of its delays at values of parameters; None where variables set it."""
+        known = {q.name: q.value for q in self.quantities() if q.role in ("parameter", "constant")}
+        known |= values
+        numbers = {n: float(v) for n, v in known.items() if isinstance(v, (int, float))}
+        try:
+            return max((evaluate(d.duration, numbers) for d in self.system.delays), default=0.0)
+        except (KeyError, ArithmeticError):
+            return None
+
+    def placeless(self) -> tuple[object, ...]:
+        """The same without the places of its file, its lines and libraries: to tell whether it is
+        another model, not to be read again."""
+        once_read = from_json(to_json(self.original))  # as it is when it comes from the cache
+        content = {**json.loads(to_json(once_read)), "source": "", "origins": []}
+        text = json.dumps({**content, "libraries": []})
+        codes = tuple((c.function, c.sha256) for c in self.original.codes)
+        return _from_text, (text, self.fixed, self.causality, None, codes)
 
     def __repr__(self) -> str:
         s = self.system
@@ -405,5 +431,7 @@ def _from_text(
     fixed: Mapping[str, float | bool | int | str],
     causality: Causality = _AS_DECLARED,
     origin: ModelOrigin | None = None,
+    codes: Sequence[TrustedCode] = (),
 ) -> ModelicaModel:
-    return ModelicaModel(from_json(text).named(content_key(text)), fixed, causality, origin)
+    flat = replace(from_json(text), codes=tuple(codes)).named(content_key(text))
+    return ModelicaModel(flat, fixed, causality, origin)

@@ -116,6 +116,11 @@ class PointModel(Model):
         model = self.model.driven_by(names)
         return self if model is self.model else model.points(self.settings)
 
+    @property
+    def inflow_names(self) -> tuple[str, ...]:
+        """Those of the class."""
+        return self.model.inflow_names
+
     def observed(self, observations: Observations) -> PointModel:
         """The same of the class with further outputs."""
         return self.model.observed(observations).points(self.settings)

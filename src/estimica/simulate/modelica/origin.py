@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Literal
+
+from estimica.base.code.numeric import NumericCode
+from estimica.simulate.modelica.functions import named_functions
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,8 @@ class ModelOrigin:
     class_: str | None = None
     libraries: tuple[str, ...] = ()
     frontend: str = "estimica"
+    #: the functions that Python computes: name, program, perhaps that of derivatives
+    functions: tuple[tuple[str, ...], ...] = ()
 
 
 def origin_of(
@@ -26,15 +31,18 @@ def origin_of(
     class_: str | None = None,
     libraries: Sequence[str | PathLike[str]] = (),
     frontend: str = "estimica",
+    codes: Mapping[str, NumericCode] | None = None,
 ) -> ModelOrigin:
     """The origin of what `load_model` takes; a source means the same here as there."""
     from estimica.source.request import is_text, split_modification
 
     folders = tuple(os.path.abspath(folder) for folder in libraries)
+    functions = named_functions(codes or {})
     if isinstance(source, str):
         if is_text(source):
-            return ModelOrigin("text", source, class_, folders, frontend)
-        is_file = os.path.exists(source) or Path(source).suffix in (".mo", ".bmo")
+            return ModelOrigin("text", source, class_, folders, frontend, functions)
+        is_file = os.path.exists(source) or Path(source).suffix in (".mo", ".bmo", ".mop")
         if not is_file or (split_modification(source) and not os.path.exists(source)):
-            return ModelOrigin("class", source, class_, folders, frontend)
-    return ModelOrigin("file", os.path.abspath(source), class_, folders, frontend)
+            return ModelOrigin("class", source, class_, folders, frontend, functions)
+    path = os.path.abspath(source)
+    return ModelOrigin("file", path, class_, folders, frontend, functions)

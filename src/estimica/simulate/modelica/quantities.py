@@ -151,8 +151,9 @@ def with_observations(flat: FlatSystem, observations: Observations) -> FlatSyste
         for n in observations.parameters
     ]
     outputs = [Variable(n, causality="output", description=text) for n, text in observations.texts]
+    inflows = {name: value for name, value in flat.inflows if name not in flat.by_name}
     equations = [
-        Equation(ex.name(n), _of_time(f.expression), Origin(f.text, kind="output"))
+        Equation(ex.name(n), _of_model(f.expression, inflows), Origin(f.text, kind="output"))
         for n, f in observations.formulas.items()
     ]
     added = replace(
@@ -163,7 +164,7 @@ def with_observations(flat: FlatSystem, observations: Observations) -> FlatSyste
     return added.named(content_key(to_json(added)))
 
 
-def _of_time(e: Expression) -> Expression:
-    """A formula in which `time` is the independent variable."""
-    leaf = ex.name(TIME)
-    return ex.rewrite([e], lambda node: ex.TIME if node is leaf else node)[0]
+def _of_model(e: Expression, inflows: Mapping[str, Expression]) -> Expression:
+    """A formula in which `time` is the independent variable and inStream(…) what it means."""
+    meant = {ex.name(TIME): ex.TIME} | {ex.name(n): value for n, value in inflows.items()}
+    return ex.rewrite([e], lambda node: meant.get(node, node))[0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.base.code.numeric import failed_call, forget_failure
 from estimica.simulate.engine.status import ALGEBRAIC, CHECK_VIOLATED, DONE, NOT_FINITE_OUTPUT
 from estimica.simulate.points.search import PointSearch
 from estimica.simulate.points.solution import PointSolution
@@ -94,6 +95,7 @@ class PointResponse:
 
     def run(self, theta: Vector, u: Vector) -> PointRun:
         """The same at other inputs (N, nu)."""
+        forget_failure()
         values = self.values.copy()
         values[self._index] = theta * self._sign
         P = self.search.system.constants(values, u[0])
@@ -135,6 +137,8 @@ class PointResponse:
                 if k not in problems:
                     problems[k] = self._not_finite(Y[k], YS[k])
                     status = NOT_FINITE_OUTPUT
+        if problems and failed_call():
+            problems[min(problems)] += f"; the last call that failed: {failed_call()}"
         failures = tuple(
             PointFailure(int(self.times[k]), self._inputs(solution.u[k]), problems[k])
             for k in sorted(problems)

@@ -96,6 +96,22 @@ class Streams:
             for inflow, stream in self.inflows.items()
         ]
 
+    def all_inflows(self) -> dict[str, Expression]:
+        """What flows into each connector of a component that is connected, by its name.
+
+        Those that would need an inflow into the model that no equation speaks of are left out.
+        """
+        found: dict[str, Expression] = {}
+        probe = Streams(self._sets)
+        for joints in self._members.values():
+            for joint in joints:
+                if not joint.outside:
+                    probe.inflows = {}
+                    value = probe.into(joint.end)
+                    if probe.inflows.keys() <= self.inflows.keys():
+                        found[inflow_name(joint.end.name)] = value
+        return found
+
 
 #: the kind of equations that say so, in their origin
 OPEN = "unconnected stream"

@@ -62,6 +62,10 @@ def applied(evaluator: Evaluator, function: Function, arguments: Frame) -> Value
     """The value of a function for all its arguments; a tuple for several outputs."""
     if function.record is not None:
         return _record(evaluator, function, arguments)
+    if evaluator.python is not None:
+        computed = evaluator.python(evaluator, function, arguments)
+        if computed is not None:
+            return computed
     if evaluator.depth == 0 and evaluator.last_step is None and function.external is None:
         return _within_steps(evaluator, function, arguments)
     return _applied(evaluator, function, arguments)
@@ -366,7 +370,8 @@ def _external(
             "U003",
             f"{evaluator.place}: the function '{function.name}' is external (it calls '{name}' of "
             f"language {external.language or 'C'}) and has no meaning here; write it as a Modelica "
-            "function with an algorithm section, or as a table",
+            "function with an algorithm section, as a table, or let Python compute it: functions = "
+            f'{{ "{function.name}" = "file.py:function" }} in [model]',
         )
     written = result if isinstance(result, Written) else Written({}, result)
     after = dict(local)

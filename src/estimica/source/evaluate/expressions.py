@@ -49,6 +49,8 @@ _ROUNDING = 1e-12
 Twin = Callable[[Any, Sequence[Value]], "Value | Written"]
 CheckTaker = Callable[[Expression, str, bool], None]
 OtherStatement = Callable[[tree.Equation, Scope, Frame], bool]
+#: the value of a call; None where the function is computed as it is written
+Replacement = Callable[["Evaluator", Function, Frame], Value]
 
 
 class Keeper(Protocol):
@@ -71,9 +73,12 @@ class Evaluator:
         names: Names,
         twins: Mapping[str, Twin] | None = None,
         keeper: Keeper | None = None,
+        python: Replacement | None = None,
     ) -> None:
         self.names = names
         self._keeper = keeper
+        #: calls of functions that Python computes
+        self.python = python
         self.twins: Mapping[str, Twin] = twins or {}
         self.parameters = ParameterValues(names)
         self.place = Origin()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from estimica.base.code.numeric import NumericCode
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, FlatSystem, Origin, Variability, Variable
@@ -13,6 +14,7 @@ from estimica.source.clocks.synchronous import without_clocks
 from estimica.source.connect.ends import in_bus
 from estimica.source.evaluate.expressions import Evaluator
 from estimica.source.evaluate.values import ValueMismatch, is_array
+from estimica.source.external.python_functions import PythonFunctions
 from estimica.source.external.twins import TWINS
 from estimica.source.flatten.algorithms import read_algorithm
 from estimica.source.flatten.connections import (
@@ -72,10 +74,13 @@ class _Values:
         return self._evaluator.parameters.peek(value)
 
 
-def flattened(world: World, cls: Class) -> FlatSystem:
-    """The class as scalar variables and equations."""
+def flattened(
+    world: World, cls: Class, functions: Mapping[str, NumericCode] | None = None
+) -> FlatSystem:
+    """The class as scalar variables and equations; Python computes `functions`, by their names."""
     names = ModelNames(world)
-    evaluator = Evaluator(names, TWINS, KeptCalls().call)
+    python = PythonFunctions(functions) if functions else None
+    evaluator = Evaluator(names, TWINS, KeptCalls().call, python.call if python else None)
     names.evaluator = evaluator
     names.special_operators = SpecialOperators(names)
     world.values = _Values(names, evaluator)
@@ -92,7 +97,11 @@ def flattened(world: World, cls: Class) -> FlatSystem:
     require_few(parts.leaves)
     for leaf in parts.leaves:
         names.symbol(leaf)
+    if python is not None:
+        evaluator.notes += python.notes()
     system = _system(world, names, evaluator, parts, connections)
+    if python is not None:
+        python.require_used()
     return system
 
 
@@ -162,6 +171,7 @@ def _system(
         assertions=(*evaluator.assertions.values(), *whens.assertions),
         description=world.model.class_.definition.description,
         notes=tuple(dict.fromkeys([*world.notes, *evaluator.notes])),
+        inflows=tuple(connections.streams.all_inflows().items()),
     )
     clock_variables = [n for leaf in parts.leaves if is_clock(leaf) for n in scalar_names(leaf)]
     return without_clocks(system, clocks, clock_variables)

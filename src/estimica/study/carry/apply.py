@@ -10,6 +10,7 @@ from estimica.study.carry.names import MOST, NameMatch, matched_names
 from estimica.study.carry.values import RunValues
 from estimica.study.case import Case, OutputColumn, StartValue
 from estimica.study.origin import Origin, ValueChange
+from estimica.study.stretch import is_stretch
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
@@ -128,17 +129,63 @@ class _Carrier:
         starts = self._starts(case)
         if starts:
             case = replace(case, free_start={**case.start_values, **starts})
+        stretches = self._stretches(case)
+        if stretches:
+            case = replace(case, own_starts={**case.own_starts, **stretches})
         outputs = self._disturbances(case)
         return replace(case, outputs={**case.outputs, **outputs}) if outputs else case
 
     def _starts(self, case: Case) -> dict[str, StartValue]:
         found = self._found.start_values.get(case.name, {})
         given = case.start_values
+        self._tell_not_free(case.name, [n for n in found if n not in given])
         return {
             n: self._start("start", case.name, n, given[n], v)
             for n, v in found.items()
             if n in given
         }
+
+    def _stretches(self, case: Case) -> dict[str, dict[str, float]]:
+        """Start values of the stretches of a case behind gaps, by their names."""
+        known = {c.name for c in self._study.cases}
+        names = [
+            n
+            for n in {**self._found.start_values, **self._found.disturbances}
+            if n not in known and is_stretch(n, case.name)
+        ]
+        return {n: own for n in names if (own := self._stretch(case, n))}
+
+    def _stretch(self, case: Case, name: str) -> dict[str, float]:
+        left = self._found.disturbances.get(name, {})
+        for output in left:
+            self.remarks.append(
+                f"the disturbance of '{output}' in '{name}' is not carried over: the next fit "
+                "finds it anew"
+            )
+        found, given = self._found.start_values.get(name, {}), case.start_values
+        states = self._study.bare.start_states or ()
+        self._tell_not_free(name, [n for n in found if n not in states])
+        before = case.own_starts.get(name, {})
+        return {
+            n: self._moved(
+                "start", name, n, replace(given.get(n, StartValue()), start=before.get(n)), v
+            )
+            for n, v in found.items()
+            if n in states
+        }
+
+    def _tell_not_free(self, case: str, names: list[str]) -> None:
+        """Start values that the run has found and this study does not look for."""
+        if not names:
+            return
+        listed = ", ".join(f"'{n}'" for n in names[:MOST])
+        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        many = len(names) > 1
+        self.remarks.append(
+            f"the start value{'s' if many else ''} of {listed}{more} in case '{case}' "
+            f"{'are' if many else 'is'} not carried over: this study does not estimate "
+            f"{'them' if many else 'it'}"
+        )
 
     def _disturbances(self, case: Case) -> dict[str, OutputColumn]:
         found = self._found.disturbances.get(case.name, {})
@@ -154,6 +201,10 @@ class _Carrier:
     def _start(
         self, kind: str, case: str, name: str, given: StartValue, value: float
     ) -> StartValue:
+        return replace(given, start=self._moved(kind, case, name, given, value))
+
+    def _moved(self, kind: str, case: str, name: str, given: StartValue, value: float) -> float:
+        """A value that was found, within its bounds, which is told."""
         start = within(value, given.min, given.max)
         if start != value:
             self.remarks.append(
@@ -162,7 +213,7 @@ class _Carrier:
             )
         unit = self._units.get(name, "")
         self.changes.append(ValueChange(kind, name, case, given.start, start, unit, found=value))
-        return replace(given, start=start)
+        return start
 
 
 def within(value: float, low: float, high: float) -> float:

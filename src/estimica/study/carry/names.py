@@ -56,9 +56,11 @@ def matched_names(
     """The names of a study that take values of a run; an error where there is none.
 
     `mapping` comes before the table of the study. Names that are mapped go where they are sent and
-    nowhere else; equal names go to their like.
+    nowhere else; equal names go to their like. A run of this very study has its own names, and what
+    it took from another one under them: for it the table says nothing.
     """
-    chosen = {**mapping_of(study), **(mapping or {})}
+    own = found.study == study.name and not found.elsewhere
+    chosen = {**({} if own else mapping_of(study)), **(mapping or {})}
     units = _units(study)
     _require_known(chosen, units, found)
     pairs = dict(chosen)
@@ -66,6 +68,12 @@ def matched_names(
     carried = [_carried(name, origin, units[name], found) for name, origin in pairs.items()]
     left = [n for n in found.tuners if n not in pairs.values()]
     remarks = _proposals(left, units, pairs, found)
+    missing = [n for n in mapping_of(study) if own and n in units and n not in found.tuners]
+    if missing:
+        remarks += (
+            f"{found.about} has no {_some(missing)} of [{TABLE}], which stay as the model has "
+            "them; begin it again to have it with them",
+        )
     if not carried and not _carries_states(study, found):
         names = ", ".join(found.tuners) or "none"
         raise StudyError(

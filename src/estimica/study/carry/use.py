@@ -95,5 +95,6 @@ def values_written(
     carried = carried_study(study, require_values(found), names)
     origin = carried.study.origin
     assert origin is not None
-    written = text_with_values(text, carried.changes)
+    folder = study.path.parent if study.path else Path()
+    written = text_with_values(text, carried.changes, folder)
     return WrittenValues(written.text, written.changes, (*origin.remarks, *written.remarks))

@@ -11,6 +11,8 @@ from estimica.base.errors import StudyError
 
 #: what a design that stands on a front is called: the third of run 2mdscvjam31 is 2mdscvjam31.3
 MEMBER = "."
+#: commands whose values are those of the fit at their end
+STEPWISE = ("release", "find-noise")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class RunValues:
     disturbances: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()  # what has to be known of them
     words: str = ""  # where they are from, if that is told in other words
+    elsewhere: bool = False  # of another study, which may be called alike
 
     @property
     def about(self) -> str:
@@ -55,7 +58,9 @@ def values_of_object(result: Mapping[str, Any], member: int | None = None) -> Ru
     """
     command, study = str(result.get("command", "")), str(result.get("study", ""))
     run = str(result.get("run", "") or "")
-    own: Mapping[str, Any] = _mapping(result.get("fit")) if command == "release" else result
+    own: Mapping[str, Any] = result
+    if command in STEPWISE:
+        own = _mapping(result.get("fit"))
     if _is_front(result):
         tuners, chosen = _of_front(result, run, member)
         run = f"{run}{MEMBER}{chosen}" if run else run

@@ -14,8 +14,8 @@ from estimica.compiled.model.interface import Model
 from estimica.simulate.linear.model import LinearModel
 from estimica.simulate.linear.sampled import between_instants
 from estimica.study.case import InputColumn
-from estimica.study.estimation import Estimation
-from estimica.study.noise import Sigma
+from estimica.study.estimation import LIKELIHOODS, Estimation
+from estimica.study.fields.noise import Sigma
 from estimica.study.record.noise import TIME, SigmaFormula
 from estimica.study.record.samples import MeasuredOutput, Record
 
@@ -135,7 +135,7 @@ def _together(
     where: str, record: Record, m: MeasuredOutput, estimation: Estimation
 ) -> Iterator[Problem]:
     subject = f"output '{m.name}': {_what(m)}"
-    if estimation.criterion != "ml":
+    if estimation.criterion not in LIKELIHOODS:
         message = f"{subject} needs the likelihood, and the criterion is '{estimation.criterion}'"
         yield Problem("C074", where, message, 'write criterion = "ml" in [estimate]')
     elif estimation.loss != "squared":

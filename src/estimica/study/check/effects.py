@@ -15,7 +15,7 @@ from estimica.compiled.model.interface import ModelResponse
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.check.names import start_of
-from estimica.study.formulas import noise_tuners
+from estimica.study.formulas import noise_tuners, without_noise_tuners
 from estimica.study.record.samples import Record
 from estimica.study.study import FIXED, Study
 
@@ -52,11 +52,11 @@ def check_effects(
     study: Study, records: Iterable[Record], known: Mapping[str, Quantity]
 ) -> list[Problem]:
     """Simulate each case once; tell what fails, and which tuners and start values move nothing."""
-    starts = {t.name: start_of(study, t, known) for t in study.tuners}
+    of_noise = noise_tuners(study.tuners, study.noise_names, {*known, *study.formula_names})
+    starts = {t.name: start_of(study, t, known) for t in study.tuners if t.name not in of_noise}
     if any(v is None for v in starts.values()):
         return []
-    of_noise = noise_tuners(study.tuners, study.noise_names, {*known, *study.formula_names})
-    study = study.with_(tuners=[t for t in study.tuners if t.name not in of_noise])
+    study = without_noise_tuners(study)
     begun = {n: v for n, v in starts.items() if v is not None}
     problems: list[Problem] = []
     moved: set[str] = set()
@@ -72,7 +72,7 @@ def check_effects(
             continue
         if isinstance(effects, str):
             message = f"the simulation fails at the start values: {effects}"
-            advice = "change the start values of tuners or states"
+            advice = "change the start values of tuners or states" + _zeros(begun)
             if not study.model.has_time:
                 message = f"the start values do not suit: {effects}"
                 advice = "leave such points out with exclude, or change the start values of tuners"
@@ -84,6 +84,12 @@ def check_effects(
     if not failed:
         problems += _idle(study, moved)
     return problems
+
+
+def _zeros(starts: Mapping[str, float]) -> str:
+    """Tuners that start at zero: an inductance or a mass of zero is what fails most often."""
+    named = ", ".join(f"'{n}'" for n, v in starts.items() if v == 0)
+    return f": {named} start{'' if ',' in named else 's'} at 0" if named else ""
 
 
 def reaches(

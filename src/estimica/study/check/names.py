@@ -17,6 +17,8 @@ from estimica.simulate.linear.model import LinearModel
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.formulas import noise_tuners
+from estimica.study.noise.process import PREDICTION
+from estimica.study.stretch import PART, is_stretch
 from estimica.study.study import FIXED, Study
 from estimica.study.tuner import Tuner
 
@@ -74,7 +76,7 @@ def _tuners(study: Study, known: Known) -> Iterator[Problem]:
     for tuner in study.tuners:
         where = f"tuner '{tuner.name}'"
         if tuner.name in of_noise:
-            if tuner.start is None:
+            if tuner.start is None and study.estimation.criterion != PREDICTION:
                 message = "stands in a formula of sigma only and has no start"
                 yield Problem("T012", where, message, "give one")
             continue
@@ -190,6 +192,7 @@ def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
         wrong = _without_start(name, known)
         if wrong:
             yield Problem("C022", where, *wrong)
+    yield from _own_starts(case, known)
     for name in case.fix:
         wrong = _not_fixable(name, known)
         if wrong:
@@ -246,6 +249,7 @@ def _measured_formulas(study: Study, case: Case) -> Iterator[Problem]:
     """Names in the formulas of a case that neither the model nor a tuner nor `fix` knows."""
     formulas = {**study.formulas, **case.expressions}
     every = [q.name for q in study.bare.quantities()] if formulas else []
+    every += study.bare.inflow_names
     held = {p for t in study.tuners for p in study.driven(t)}
     for output in case.outputs:
         if output not in formulas:
@@ -299,19 +303,33 @@ def _not_output(name: str, known: Known, *, has_time: bool) -> tuple[str, str] |
     return None
 
 
-def _without_start(name: str, known: Known) -> tuple[str, str] | None:
+def _without_start(name: str, known: Known, place: str = "free_start") -> tuple[str, str] | None:
     q = known.get(name)
     if q is None:
-        return _unknown("state", name, known, ["state", "memory"], "free_start: ")
+        return _unknown("state", name, known, ["state", "memory"], f"{place}: ")
     if q.role in FIXED:
-        return f"free_start: '{name}' is a {q.role}, not a state", "put it into [tune]"
+        return f"{place}: '{name}' is a {q.role}, not a state", "put it into [tune]"
     if q.role not in WITH_START:
         what = "an input" if q.role == "input" else "not a state"
         return (
-            f"free_start: '{name}' is {what}, so it has no start value",
+            f"{place}: '{name}' is {what}, so it has no start value",
             "the states are " + _listed(known, ["state"]),
         )
     return None
+
+
+def _own_starts(case: Case, known: Known) -> Iterator[Problem]:
+    """Start values of stretches: names of them that cannot be, and names that are not states."""
+    where = f"case '{case.name}'"
+    for part, own in case.own_starts.items():
+        if not is_stretch(part, case.name):
+            message = f"own_starts: '{part}' is not a stretch of this case"
+            advice = f"behind its first gap it is '{case.name}{PART}2'"
+            yield Problem("C113", where, message, advice, warning=True)
+        for name in own:
+            wrong = _without_start(name, known, "own_starts")
+            if wrong:
+                yield Problem("C022", where, *wrong)
 
 
 def _not_fixable(name: str, known: Known) -> tuple[str, str] | None:

@@ -22,6 +22,7 @@ from estimica.study.check.data import (
 )
 from estimica.study.check.effects import check_effects
 from estimica.study.check.names import check_names, known_in_case, known_names, model_in_case
+from estimica.study.check.prediction import check_prediction, check_record
 from estimica.study.file.read import examine_file
 from estimica.study.record.axis import check_axes
 from estimica.study.record.samples import Record, examine
@@ -57,7 +58,9 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         if study.is_design and case.data is None:
             continue  # of a design: nothing was measured
         of_case = known_in_case(study, case)
-        record, of_record = examine(case, has_time=study.model.has_time, known=of_case)
+        record, of_record = examine(
+            case, has_time=study.model.has_time, known=of_case, shared=study.shared
+        )
         if study.is_backwards:
             of_record = [p for p in of_record if p.code != NO_OUTPUTS]
         problems += of_record + list(_doubled_columns(case))
@@ -69,8 +72,11 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         if not study.is_backwards:
             names = [t.name for t in study.tuners]
             problems += check_noise(record, study.estimation, names, model_in_case(study, case))
+            problems += check_record(study, record)
         records.append(record)
+    problems += [*study.shared.unused(study.active_cases)] if complete else []
     problems += check_axes(study, records) + check_criterion(study) + _unused_step(study)
+    problems += check_prediction(study)
     if study.is_backwards:
         return problems
     if complete and (records or not study.is_design):
@@ -180,7 +186,7 @@ def _unique(problems: Sequence[Problem]) -> list[Problem]:
     return list(once)
 
 
-NAMED = ("oe", "ml")
+NAMED = ("oe", "ml", "prediction")
 #: what an expression may speak of
 QUANTITIES = ("residual", "weight", "time", "dt", "measured", "simulated", "sigma")
 WHERE = "[estimate]"
@@ -200,7 +206,7 @@ def _expression(text: str) -> Iterator[Problem]:
     hint = did_you_mean(text, NAMED)
     if text.isidentifier() and text not in QUANTITIES:
         known = ", ".join(QUANTITIES)
-        message = f"criterion '{text}' is neither 'oe' nor 'ml'{hint}"
+        message = f"criterion '{text}' is none of 'oe', 'ml' and 'prediction'{hint}"
         advice = "" if hint else f"write one of them, an expression in {known}, or file.py:function"
         yield Problem("Q010", WHERE, message, advice)
         return

@@ -5,26 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 
 import numpy as np
 
 from estimica.base.errors import EstimicaError
-from estimica.base.quantities import Quantity
-from estimica.base.suggest import close_names
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn
+from estimica.study.draft.by_unit import match_by_unit
 from estimica.study.draft.inputs import trial_value
+from estimica.study.draft.matching import (
+    Match,
+    is_drawing,
+    is_shown_by_sensor,
+    match_columns,
+)
 from estimica.study.response_columns import ResponseColumns
 from estimica.study.toml.write import toml_key, toml_value
-from estimica.study.units import Conversion, UnknownUnit, conversion
+from estimica.study.units import UnknownUnit, conversion
 
 _TIMES = ("time", "date", "zeit", "second", "minute", "hour")
-#: share of letters in which two words must agree to mean the same. Chosen by examples: temperatur
-#: and temperature have 0.95, speed and sped 0.89, but power and tower 0.8, level and valve 0.6
-ALIKE = 0.8
 _TIME_UNITS = ("s", "ms", "min", "h", "d")
 
 
@@ -84,22 +85,11 @@ def matched_columns(model: Model, table: Table, name: str) -> Columns:
     outputs |= match_columns(data, [q for q in others if is_shown_by_sensor(q)], taken)
     others = [q for q in others if q.name not in outputs]
     outputs |= match_columns(data, others, taken)
+    found = match_by_unit(model, data, {**inputs, **outputs}, taken)
+    names = {q.name for q in driven}
+    inputs |= {n: m for n, m in found.items() if n in names}
+    outputs |= {n: m for n, m in found.items() if n not in names}
     return Columns(table, name, inputs, outputs, taken)
-
-
-_DRAWING = re.compile(r"colou?rs?|specularcoefficient|.*shape|visuali[sz].*|animation.*", re.I)
-_SENSOR = re.compile(r".*sensor.*|.*measured.*|.*meter", re.I)
-
-
-def is_drawing(name: str) -> bool:
-    """Whether a variable only says how something is drawn: nobody measures the colour of a box."""
-    return any(_DRAWING.fullmatch(part) for part in re.split(r"[.\[\],0-9]+", name))
-
-
-def is_shown_by_sensor(q: Quantity) -> bool:
-    """Whether a variable is what a sensor shows: the component is called so."""
-    path, _, last = q.name.rpartition(".")
-    return bool(_SENSOR.fullmatch(path.rpartition(".")[2])) and not is_drawing(last)
 
 
 def _of_others(model: Model, data: Data) -> set[str]:
@@ -154,107 +144,6 @@ def sample_time_of(data: Data) -> float | None:
     apart = apart[np.isfinite(apart) & (apart > 0)]
     # six digits: of stamps with a rounding error, as 0.30000000000000004 - 0.2
     return float(f"{np.median(apart):.6g}") if len(apart) else None
-
-
-_SAME = Conversion(1.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Match:
-    """A column that belongs to a variable, and how its unit is changed."""
-
-    column: str
-    change: Conversion = _SAME
-
-
-def match_columns(data: Data, wanted: Sequence[Quantity], taken: set[str]) -> dict[str, Match]:
-    """Columns for `wanted` by name: the same, the same but for letter case, or the last part.
-
-    A column of another quantity, or one that could mean several variables, is left alone; what is
-    found is added to `taken`.
-    """
-    matches: dict[str, Match] = {}
-    for alike in (_equal, _equal_but_for_case, _equal_last_part):
-        for q in wanted:
-            if q.name in matches:
-                continue
-            near = [c for c in data.names if c not in taken and alike(c, q.name)]
-            rivals = [
-                r for r in wanted if r.name not in matches and near and alike(near[0], r.name)
-            ]
-            if len(near) != 1 or len(rivals) != 1:
-                continue
-            change = _change(data.units.get(near[0], ""), q.unit)
-            if change is not None:
-                matches[q.name] = Match(near[0], change)
-                taken.add(near[0])
-    return {q.name: matches[q.name] for q in wanted if q.name in matches}
-
-
-def proposals(
-    data: Data, q: Quantity, taken: set[str], rivals: Sequence[Quantity] = ()
-) -> list[Match]:
-    """Columns that are left and may belong to `q`, by a close name or words of its description.
-
-    What is called more like one of its `rivals` is not proposed: an input is no measured output.
-    """
-    changes = {c: _change(data.units.get(c, ""), q.unit) for c in data.names if c not in taken}
-    left = {
-        c: change
-        for c, change in changes.items()
-        if change and all(_likeness(c, q) >= _likeness(c, r) for r in rivals)
-    }
-    words = {w for w in re.findall(r"[a-z]+", q.description.lower()) if len(w) > 3}
-    shared = {c: sum(_related(w, _plain(c)) for w in words) for c in left}
-    described = sorted((c for c in left if shared[c]), key=lambda c: -shared[c])
-    near = list(dict.fromkeys([*close_names(q.name, left), *described]))[:3]
-    # what is left and has the right unit, where no name says more
-    near = near or [c for c in left if q.unit not in ("", "1") and data.units.get(c)][:3]
-    return [Match(c, left[c]) for c in near]
-
-
-def _likeness(column: str, q: Quantity) -> float:
-    """How alike the names of a column and a variable are, or a word of its description."""
-    words = [w for w in re.findall(r"[a-z]+", q.description.lower()) if len(w) > 3]
-    said = max((len(w) / (len(w) + 1) for w in words if _related(w, _plain(column))), default=0.0)
-    names = (q.name, _last(q.name))
-    return max(said, *(SequenceMatcher(None, _plain(column), _plain(n)).ratio() for n in names))
-
-
-def _change(unit: str, wanted: str) -> Conversion | None:
-    """How one unit becomes the other; nothing where one is not known, None where they differ."""
-    if not unit or not wanted:
-        return _SAME
-    try:
-        return conversion(unit, wanted)
-    except UnknownUnit:
-        return _SAME
-
-
-def _equal(column: str, name: str) -> bool:
-    return column == name
-
-
-def _equal_but_for_case(column: str, name: str) -> bool:
-    return _plain(column) == _plain(name)
-
-
-def _equal_last_part(column: str, name: str) -> bool:
-    return _plain(_last(column)) == _plain(_last(name))
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _related(word: str, column: str) -> bool:
-    return word in column or (
-        len(column) > 3 and SequenceMatcher(None, word, column).ratio() > ALIKE
-    )
 
 
 _HERTZ = re.compile(r"f|freq|frequency|frequenz|f_hz|freq_hz", re.IGNORECASE)

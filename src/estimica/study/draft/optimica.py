@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from estimica.base.files.write import write_text
+from estimica.source.optimica.objective import Residual
+from estimica.source.optimica.problem import FreeParameter, OptimicaProblem
 from estimica.study.draft.columns import Table
 from estimica.study.draft.run import relative
-from estimica.study.optimica.objective import Residual
-from estimica.study.optimica.problem import FreeParameter, OptimicaProblem
 from estimica.study.toml.write import toml_key, toml_number, toml_value
 
 NO_DATA = "measurements.csv"

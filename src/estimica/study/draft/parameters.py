@@ -36,16 +36,23 @@ OWN = 0.01
 #: the same where an input has no column yet, so that the run tells little: only factors of one
 #: product, whose effects differ by rounding, are never determined together
 OWN_OF_UNKNOWN = 1e-6
+#: share of the farthest move from which on a tuner is said to follow a parameter that is held.
+#: Chosen: in the friction of a motor of which only the current is measured, the inertia moves by 1
+#: and the motor constant by 0.5; what moves by rounding, or where effects are nearly alike, is less
+FOLLOWS = 0.1
 #: starts that are tried for all parameters of a transfer function, until it is stable
 STARTS = (1.0, 0.5, 0.2, -0.5)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The parameters to be tuned, and those that are not determined beside one of them."""
+    """The parameters to be tuned, and those that are not determined beside some of them.
+
+    What is found for the latter is right only as far as the value of the former is.
+    """
 
     chosen: tuple[str, ...]
-    together: Mapping[str, str] = field(default_factory=dict)
+    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def choose_parameters(
@@ -117,7 +124,7 @@ def _determined(
     weak, share = (WEAK, OWN) if known else (NOTHING, OWN_OF_UNKNOWN)
     chosen: list[str] = []
     basis: list[Vector] = []
-    together: dict[str, str] = {}
+    together: list[str] = []
     columns = dict(zip(names, moved.T, strict=True))
     for name in names:
         column = columns[name]
@@ -131,24 +138,23 @@ def _determined(
             own = own - (direction @ own) * direction
         left = float(np.linalg.norm(own))
         if left < share * size and name not in needed:
-            together[name] = _nearest(column, {n: columns[n] for n in chosen})
+            together.append(name)
             continue
         if len(chosen) < MOST or name in needed:
             chosen.append(name)
             if left > 0:
                 basis.append(own / left)
-    return Choice(tuple(chosen), together)
+    told = {n: columns[n] for n in chosen}
+    return Choice(tuple(chosen), {n: _beside(columns[n], told) for n in together})
 
 
-def _nearest(column: Vector, others: Mapping[str, Vector]) -> str:
-    """The one whose effect is most alike."""
-
-    def alike(name: str) -> float:
-        other = others[name]
-        size = float(np.linalg.norm(other))
-        return abs(float(other @ column)) / size if size else 0.0
-
-    return max(others, key=alike)
+def _beside(column: Vector, others: Mapping[str, Vector]) -> tuple[str, ...]:
+    """Those that move where the parameter of `column` has another value, the farthest first."""
+    matrix = np.column_stack(list(others.values()))
+    moves = np.abs(np.linalg.lstsq(matrix, column)[0])  # relative, for a change by its own size
+    far = [k for k in np.argsort(-moves, kind="stable") if moves[k] > FOLLOWS * moves.max()]
+    names = list(others)
+    return tuple(names[k] for k in far)
 
 
 def _reaches(model: Model, tried: Sequence[Quantity], cases: Sequence[Columns]) -> Vector | None:

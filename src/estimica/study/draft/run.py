@@ -22,25 +22,23 @@ from estimica.source.syntax.tree import Source
 from estimica.study.case import Case
 from estimica.study.draft.columns import (
     Columns,
-    Match,
     Table,
     as_case,
     case_names,
-    is_drawing,
-    is_shown_by_sensor,
     matched_columns,
-    proposals,
     sample_time_of,
     spectrum_lines,
     time_column,
     time_scale_of,
 )
 from estimica.study.draft.inputs import finite, inputs_without_column, start_without_value
-from estimica.study.draft.parameters import choose_parameters, number_of, stable_starts
+from estimica.study.draft.matching import Match, is_drawing
+from estimica.study.draft.offers import Offers, assumed, measurable, offers_of
+from estimica.study.draft.parameters import Choice, choose_parameters, number_of, stable_starts
+from estimica.study.draft.remarks import Drafted, of_chosen_inputs, of_columns, of_held
 from estimica.study.toml.write import toml_key, toml_number, toml_value
 
 # Chosen, so that a draft fits a few screens.
-OFFERED = 8  # variables that are written as possible outputs
 LISTED = 60  # parameters that are written as comments
 _STATIC = "[static]   # each row of the data is an operating point of its own"
 
@@ -70,14 +68,19 @@ def draft(
     suggest: Suggest | None = None,
     *,
     mode: str = "",
-) -> str:
-    """The text of a study of `model` with one case for each table.
+) -> Drafted:
+    """The text of a study of `model` with one case for each table, and remarks on it.
 
     `suggest` gives start values from the cases for those of the tuners that it can. `mode` says
     how points are computed where the data have no time.
     """
     named = zip(tables, case_names(tables), strict=True)
     cases = [matched_columns(model, t, name) for t, name in named]
+    offers = [offers_of(model, c) for c in cases]
+    parameters = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
+    tunable = [q for q in parameters if not is_drawing(q.name)]
+    tried = [assumed(c, o) for c, o in zip(cases, offers, strict=True)]
+    choice = choose_parameters(model, tunable, tried)
     lines = [
         f"# A study of {model.name}" + (f": {model.description}" if model.description else ""),
         "# `estimica check` tells what is wrong with it, `estimica fit` fits it.",
@@ -90,14 +93,19 @@ def draft(
         "# fix = { parameter = 1.0 }   # values for all cases; also sizes and switches",
         "",
         *([_STATIC, f"mode = {toml_value(mode)}", ""] if mode else []),
-        *_tune(model, cases, suggest),
+        *_tune(model, tunable, choice, cases, suggest),
         "",
-        *(line for case in cases for line in _case(model, case)),
+        *_cases(model, cases, offers),
         *([] if cases else _no_case(model)),
         "[estimate]",
         'criterion = "oe"   # output error; "ml" estimates the noise of each output too',
     ]
-    return "\n".join(lines) + "\n"
+    remarks = [
+        *of_chosen_inputs(_chosen_in_time(model)),
+        *of_columns(cases, offers),
+        *of_held(choice, tunable),
+    ]
+    return Drafted("\n".join(lines) + "\n", tuple(remarks))
 
 
 def _sampling(model: Model, tables: Sequence[Table]) -> Iterator[str]:
@@ -147,10 +155,13 @@ def write_study(path: Path, text: str) -> None:
 # --- tuners --------------------------------------------------------------------------------------
 
 
-def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> Iterator[str]:
-    parameters = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
-    tunable = [q for q in parameters if not is_drawing(q.name)]
-    choice = choose_parameters(model, tunable, cases)
+def _tune(
+    model: Model,
+    tunable: Sequence[Quantity],
+    choice: Choice,
+    cases: Sequence[Columns],
+    suggest: Suggest | None,
+) -> Iterator[str]:
     chosen = set(choice.chosen)
     starts: dict[str, Start] = dict(stable_starts(model))
     if suggest is not None:
@@ -168,8 +179,11 @@ def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> It
     yield from _grouped([q for q in tunable if q.name in chosen], "")
     together = [q for q in tunable if q.name in choice.together and q.name not in chosen]
     if together:
-        yield "# These data do not determine these beside others: tune one or the other."
-        beside = {n: f"(beside {toml_value(o)})" for n, o in choice.together.items()}
+        yield "# These data do not determine these beside others, which follow the values they are"
+        yield "# held at: give them their true values, or tune them and hold one of the others."
+        beside = {
+            n: f"(beside {', '.join(map(toml_value, o))})" for n, o in choice.together.items()
+        }
         yield from _aligned(together, "# ", beside)
     rest = [q for q in tunable if q.name not in chosen and q.name not in choice.together]
     if rest:
@@ -229,14 +243,55 @@ def _tuner(q: Quantity) -> str:
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def _case(model: Model, c: Columns) -> Iterator[str]:
+def _cases(model: Model, cases: Sequence[Columns], offers: Sequence[Offers]) -> Iterator[str]:
+    """A case for each table; what they would all say of their columns is said once."""
+    shared = _shared(model, cases, offers)
+    if shared:
+        yield "[columns]   # for all cases; what a case says itself goes before"
+        yield from shared
+        yield ""
+    for c, own in zip(cases, offers, strict=True):
+        yield from _head(c)
+        if c.spectrum is not None:
+            yield from spectrum_lines(model, c.table.data, c.spectrum)
+            continue
+        yield from () if shared else _time(model, c)
+        yield from _particular(model)
+        yield from () if shared else _mapping(model, c, own)
+        yield ""
+
+
+def _shared(model: Model, cases: Sequence[Columns], offers: Sequence[Offers]) -> list[str]:
+    """The lines of all cases, where several are alike and the model tells inputs from outputs."""
+    from estimica.simulate.modelica.model import ModelicaModel
+
+    is_open = isinstance(model, ModelicaModel) and bool(model.causality.inputs)
+    if len(cases) < 2 or not model.has_time or is_open or any(c.spectrum for c in cases):
+        return []
+    written = [_for_all(model, c, o) for c, o in zip(cases, offers, strict=True)]
+    return written[0] if all(w == written[0] for w in written) else []
+
+
+def _for_all(model: Model, c: Columns, offers: Offers) -> list[str]:
+    data = c.table.data
+    time, scale = time_column(data), time_scale_of(data)
+    lines = list(_time(model, c))
+    if scale is not None:
+        about = f"   # seconds in a {data.units[time]}"
+        lines = [f"time = {{ column = {toml_value(time)}, scale = {toml_number(scale)} }}{about}"]
+    headings = {"[case.inputs]": "# Inputs:", "[case.outputs]": "# Outputs:"}
+    return [*lines, *(headings.get(line, line) for line in _mapping(model, c, offers))]
+
+
+def _head(c: Columns) -> Iterator[str]:
     data = c.table.data
     yield "[[case]]"
     yield f"name = {toml_value(c.name)}"
     yield f"data = {toml_value(c.table.path)}   # {len(data)} rows of {_columns_listed(data)}"
-    if c.spectrum is not None:
-        yield from spectrum_lines(model, data, c.spectrum)
-        return
+
+
+def _time(model: Model, c: Columns) -> Iterator[str]:
+    data = c.table.data
     time, scale = time_column(data), time_scale_of(data)
     if model.has_time:
         yield (
@@ -246,27 +301,34 @@ def _case(model: Model, c: Columns) -> Iterator[str]:
         )
     if scale is not None:
         yield f"time_scale = {toml_number(scale)}   # seconds in a {data.units[time]}"
+
+
+def _particular(model: Model) -> Iterator[str]:
     yield '# role = "validate"   # only to try the fitted model on'
     states = [q.name for q in model.quantities() if q.role == "state"][:8]
     if states and model.has_time:
         listed = ", ".join(map(toml_value, states))
         yield f"# free_start = [{listed}]   # start values that are not known"
-    quantities = {q.name: q for q in model.quantities()}
-    inputs = [q for q in quantities.values() if q.role == "input"]
-    outputs = list(dict.fromkeys([*model.output_names(), *c.outputs])) or _measurable(model)
-    measured = [quantities[n] for n in outputs]
-    rivals = [q for q in measured if q.name not in c.outputs]
+
+
+def _mapping(model: Model, c: Columns, offers: Offers) -> Iterator[str]:
+    inputs = offers.inputs
     if inputs:
         yield "[case.inputs]"
         if not c.inputs and _was_chosen(model):
             yield "# Other variables may be the inputs: `estimica inspect` shows which go together."
-        yield from _columns(
-            c, [q for q in inputs if model.has_time or q.name in c.inputs], c.inputs, rivals
-        )
-        yield from _numbers(model, c, inputs, rivals)
+        given = [q for q in inputs if model.has_time or q.name in c.inputs]
+        yield from _columns(given, c.inputs, offers)
+        yield from _numbers(model, c, offers)
     yield "[case.outputs]"
-    yield from _columns(c, measured, c.outputs)
-    yield ""
+    yield from _columns(offers.outputs, c.outputs, offers)
+
+
+def _chosen_in_time(model: Model) -> tuple[str, ...]:
+    """Inputs of a model with time that were chosen here, as it lacks equations."""
+    from estimica.simulate.modelica.model import ModelicaModel
+
+    return model.causality.inputs if isinstance(model, ModelicaModel) else ()
 
 
 def _was_chosen(model: Model) -> bool:
@@ -276,29 +338,14 @@ def _was_chosen(model: Model) -> bool:
     return isinstance(model, PointModel) and bool(model.model.causality.inputs)
 
 
-def _measurable(model: Model) -> list[str]:
-    """Variables that may have been measured where no column tells.
-
-    What sensors show comes first, then states, then what has a unit; parts come last.
-    """
-    varying = [q for q in model.quantities() if q.role in ("state", "algebraic", "alias")]
-    measurable = [q for q in varying if q.kind == "Real" and not is_drawing(q.name)]
-    measurable.sort(
-        key=lambda q: (not is_shown_by_sensor(q), q.role != "state", not q.unit, q.name.count("."))
-    )
-    return [q.name for q in measurable[:OFFERED]]
-
-
-def _numbers(
-    model: Model, c: Columns, inputs: Sequence[Quantity], rivals: Sequence[Quantity]
-) -> Iterator[str]:
+def _numbers(model: Model, c: Columns, offers: Offers) -> Iterator[str]:
     """Inputs of points that have no column: a number will do, where the model knows one."""
     offered = inputs_without_column(model, c)
-    for q in inputs:
+    for q in offers.inputs:
         if q.name not in offered:
             continue
         number = offered[q.name]
-        near = " or ".join(_column(m) for m in proposals(c.table.data, q, c.taken, rivals))
+        near = " or ".join(_column(m) for m in offers.of.get(q.name, ()))
         perhaps = f"perhaps {near}" if near else ""
         if number is None:
             what, origin, before, value = "give a number", "", "# ", "…"
@@ -311,19 +358,18 @@ def _numbers(
 
 
 def _columns(
-    c: Columns,
-    quantities: Sequence[Quantity],
-    matches: dict[str, Match],
-    rivals: Sequence[Quantity] = (),
+    quantities: Sequence[Quantity], matches: Mapping[str, Match], offers: Offers
 ) -> Iterator[str]:
     if any(q.name not in matches for q in quantities):
         yield "# Take the # away where you know the column."
     for q in quantities:
         about = _comment_of(q)
-        after = f"   # {about}" if about else ""
         match = matches.get(q.name)
+        if match is not None and match.by_unit:
+            about = f"{about} (by its unit)".strip()
+        after = f"   # {about}" if about else ""
         if match is None:
-            near = [_column(m) for m in proposals(c.table.data, q, c.taken, rivals)]
+            near = [_column(m) for m in offers.of.get(q.name, ())]
             yield from (f"# {toml_key(q.name)} = {column}{after}" for column in near or ['"…"'])
             continue
         yield f"{toml_key(q.name)} = {_column(match)}{after}"
@@ -337,7 +383,7 @@ def _column(match: Match) -> str:
 
 def _no_case(model: Model) -> list[str]:
     inputs = [q.name for q in model.quantities() if q.role == "input"]
-    outputs = list(model.output_names()) or _measurable(model)
+    outputs = list(model.output_names()) or measurable(model)
     given = ", ".join(f'{toml_key(n)} = "…"' for n in inputs)
     measured = ", ".join(f'{toml_key(n)} = "…"' for n in outputs[:8])
     return [

@@ -45,6 +45,10 @@ EVALUATIONS = 10_000_000
 SOLVER_STEPS = 100_000_000
 #: unknowns released one after the other; each step fits every candidate
 RELEASES = 1_000
+#: samples that a prediction looks ahead: so many runs of the filter, and a curve of each is kept
+AHEAD = 10_000
+#: possible courses of a forecast: 1,000 with 1,000 times each are 8 MB, and all are drawn
+PATHS = 1_000
 #: TOML, JSON and SQLite hold whole numbers of 64 bits
 SEED = 2**63 - 1
 #: cases and tuners: all of them are compared by name and printed in tables

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from estimica.base.errors import StudyError
-from estimica.base.problems import Problem
+from estimica.base.problems import Fix, Problem
 from estimica.study.file.read import examine_tables
 from estimica.study.form.tables import form_of
 from estimica.study.toml.layout import Place, parse_toml
@@ -20,6 +20,7 @@ from estimica.study.toml.put import NOTHING, value_at_place
 from estimica.study.toml.short_forms import to_full_form
 
 _NAMED = re.compile(r"(?:\[tune\] (.+)|(tuner|case|criterion|indicator) '(.+)')$", re.DOTALL)
+_SHARED = re.compile(r"\[columns\] (.+)$", re.DOTALL)
 _NUMBERED = re.compile(r"\[\[case\]\] (\d+)$")
 _TABLE = re.compile(r"\[+(\w+)\]+")
 _SIGNAL = re.compile(r"(?:.*? no |)(input|output|variable)s? '([^']*)'(: )?")
@@ -39,6 +40,8 @@ class LocatedProblem:
     suggestion: str = ""
     warning: bool = False
     note: bool = False  # a warning that asks for nothing
+    where: str = field(default="", compare=False)  # as the problem names it
+    fixes: tuple[Fix, ...] = field(default=(), compare=False)
 
     @property
     def text(self) -> str:
@@ -78,7 +81,14 @@ def _placed(problem: Problem, data: Mapping[str, Any]) -> LocatedProblem:
         place, message = _followed(place, message, data)
         place = (*place, *_last_step(place, message, problem, data))
     return LocatedProblem(
-        place, problem.code, message, problem.suggestion, problem.warning, problem.note
+        place,
+        problem.code,
+        message,
+        problem.suggestion,
+        problem.warning,
+        problem.note,
+        problem.where,
+        problem.fixes,
     )
 
 
@@ -86,11 +96,14 @@ def _placed(problem: Problem, data: Mapping[str, Any]) -> LocatedProblem:
 
 
 def _depth(place: Place) -> int:
-    return 2 if place[:1] in (("tune",), ("case",)) else 1
+    return 2 if place[:1] in (("tune",), ("case",), ("columns",)) else 1
 
 
 def _owner(problem: Problem, data: Mapping[str, Any]) -> Place:
     """The tuner, case or table that a problem names as its place."""
+    shared = _SHARED.match(problem.where)
+    if shared:
+        return ("columns", shared[1])
     named = _NAMED.match(problem.where)
     if named and (named[1] or named[2] == "tuner"):
         return ("tune", named[1] or named[3])
@@ -138,6 +151,8 @@ def _prefix(place: Place, message: str, data: Mapping[str, Any]) -> tuple[Place,
     if index and isinstance(value_at_place(data, place), list):
         return (int(index[1]) - 1,), index.end()
     signal = _SIGNAL.match(message)
+    if signal and signal[3] and place == ("columns", signal[2]):
+        return (), signal.end()
     if signal and place[:1] == ("case",) and len(place) == 2:
         table = "inputs" if signal[1] == "input" else "outputs"
         if signal[2] in _names((*place, table), data):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.code.trusted import TrustedCode
-from estimica.base.errors import StudyError
+from estimica.base.errors import EstimicaError, StudyError
 from estimica.compiled.model.interface import Model
+from estimica.source.formula import parse_formula
 from estimica.study.case import Case
+from estimica.study.shared_columns import TIME, Role, said_roles
 from estimica.study.tables.study_file import ModelTable, StaticTable, StudyFile
 
 if TYPE_CHECKING:
@@ -30,12 +32,13 @@ def model_of_tables(
     code: Mapping[str, TrustedCode],
 ) -> Model | None:
     """The model that the tables of a study name; None where what is wrong was told already."""
+    cases = _with_columns(content, cases)
     if content.static is not None and content.model is None:
         backwards = bool(content.backcalculate.compute) and not content.tune
         return _static_model(content.static, cases, tunable=not backwards)
     if content.model is not None:
         inputs = {c.name: tuple(c.inputs) for c in cases if c.active}
-        model = _loaded(content.model, folder, _causality(content), inputs, code)
+        model = _loaded(content.model, folder, _causality(content, cases), inputs, code)
         static = content.static or _of_function(model)
         return model if static is None else _points(model, static)
     formulas = {c.name: c.of for c in content.criterion if c.kind == "value"}
@@ -47,6 +50,38 @@ def model_of_tables(
     if "model" not in tables and "static" not in tables and not unread:
         raise StudyError("Q006", 'there is no [model]; write [model] and source = "Model.mo"')
     return None
+
+
+def _with_columns(content: StudyFile, cases: Sequence[Case]) -> Sequence[Case]:
+    """The cases with those columns of all cases that are inputs or outputs without a model too.
+
+    Of a formula it is known what stands in it, where the model is a class only what is said.
+    """
+    static, role = content.static, None
+    if static is not None and content.model is None and static.expression is not None:
+        role = _role_in(static.expression, content.tune)
+    return said_roles(content.columns, role or (lambda _: None)).into(cases)
+
+
+def _role_in(
+    expression: str | Mapping[str, str], tuners: Collection[str]
+) -> Callable[[str], Role | None]:
+    texts = {"": expression} if isinstance(expression, str) else dict(expression)
+    used: set[str] = set()
+    for text in texts.values():
+        try:
+            used |= set(parse_formula(text).names)
+        except EstimicaError:  # told where the model is made
+            continue
+
+    def role(name: str) -> Role | None:
+        if name in texts:
+            return "output"
+        if name in used and name not in tuners:
+            return "input"
+        return "output" if isinstance(expression, str) and name not in used else None
+
+    return role
 
 
 def _of_function(model: Model) -> StaticTable | None:
@@ -98,18 +133,24 @@ def _static_model(static: StaticTable, cases: Sequence[Case], *, tunable: bool) 
     return formula_model(expression, inputs=inputs, tunable=tunable)
 
 
-def _causality(content: StudyFile) -> BackCausality | None:
+def _causality(content: StudyFile, cases: Sequence[Case]) -> BackCausality | None:
     """What is given and computed, where a study has no tuners and only calculates backwards."""
     back = content.backcalculate
-    if content.tune or not back.compute or not content.case:
+    if content.tune or not back.compute or not cases:
         return None
     from estimica.structure.causality.redefinition import BackCausality
 
     left_out = content.model.leave_out if content.model is not None else ()
     leave_out = tuple(dict.fromkeys([*left_out, *back.leave_out]))
-    first = content.case[0]
-    measured = tuple(first.columns_of_outputs)
+    first = cases[0]
+    measured = tuple(dict.fromkeys([*first.columns_of_outputs, *_measured(content, first)]))
     return BackCausality(tuple(first.inputs), back.compute, leave_out, measured)
+
+
+def _measured(content: StudyFile, case: Case) -> list[str]:
+    """Columns of all cases that the class decides about: its inputs are given anyway."""
+    said = {*case.inputs, *case.without, TIME}
+    return [] if case.data is None else [n for n in content.columns if n not in said]
 
 
 def _loaded(
@@ -119,8 +160,7 @@ def _loaded(
     inputs: Mapping[str, Sequence[str]],
     code: Mapping[str, TrustedCode],
 ) -> Model:
-    from estimica.simulate.load import ModelSource, load_source
-    from estimica.study.optimica.model import in_modelica
+    from estimica.simulate.load import ModelSource, in_modelica, load_source
 
     named = ModelSource(
         table.source,
@@ -132,7 +172,8 @@ def _loaded(
         interface=table.interface,
         communication_step=table.communication_step,
         sample_time=table.sample_time,
-        code=code.get(table.source),
+        code=code,
+        functions=table.functions,
         leave_out=table.leave_out,
     )
     _require_apt(table, named.kind)
@@ -160,7 +201,12 @@ def _require_apt(table: ModelTable, kind: str) -> None:
 
 
 def _require_no_class(table: ModelTable, kind: str) -> None:
-    said = {"class": table.class_, "libraries": table.libraries, "equations": table.leave_out}
+    said = {
+        "class": table.class_,
+        "libraries": table.libraries,
+        "equations": table.leave_out,
+        "Modelica functions": table.functions,
+    }
     for what, given in said.items():
         if given:
             raise StudyError(

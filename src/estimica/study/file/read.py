@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -29,6 +29,12 @@ from estimica.study.file.trust import code_in, code_of
 from estimica.study.formulas import unreadable_formulas
 from estimica.study.petab.files import is_petab
 from estimica.study.reading import Reading
+from estimica.study.shared_columns import (
+    NO_COLUMNS,
+    columns_of_model,
+    timed,
+    without_problems,
+)
 from estimica.study.study import Study, duplicate_names
 from estimica.study.tables.study_file import StudyFile
 
@@ -37,6 +43,7 @@ _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _TOGETHER = "cells together with the tables of the cases before"
 #: the code of what is left out and is no equation of the class
 LEFT_OUT = "E206"
+CONTINUED = "C112"  # files that continue each other, each a case of its own
 
 
 def read_study(
@@ -99,7 +106,7 @@ def examine_file(
         admit_study(path, tables, code_of(tables, path.parent, code))
         admit_study(path, files.in_tables(tables), ())  # what its patterns mean now is what is read
     content, problems = _content(with_case_names(tables, files))
-    cases, unread = _with_data(_as_read(content), path.parent, files)
+    cases, unread = _with_data(timed(_as_read(content), content.columns), path.parent, files)
     tuners = tuple(content.tune.values())
     problems += unread + duplicate_names(tuners, cases, content.criterion)
     cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
@@ -109,10 +116,15 @@ def examine_file(
     except StructureError as error:
         if len(content.case) == len(_listed(tables, "case")):  # else inputs are not known
             advice = _to_compute(content) if error.code == "E204" else ""
+            advice = advice or _to_drive(content)
             problems.append(Problem(error.code, _place(content, error.code), error.message, advice))
     except EstimicaError as error:
         problems.append(Problem(error.code, _place(content), error.message))
+    shared = NO_COLUMNS
     if model is not None:
+        shared, unfit = columns_of_model(content.columns, model, content.outputs)
+        problems += unfit + without_problems(_named(tables, "columns"), cases)
+        cases = tuple(_leaving_out(c, shared.entries) for c in shared.into(cases))
         wrong = unreadable_formulas(model, content.outputs, cases)
         problems += wrong
         model = None if wrong else model
@@ -130,6 +142,10 @@ def examine_file(
         indicators=content.indicator,
         code=code,
         outputs=content.outputs,
+        columns=shared,
+        notes=[p.text for p in unread if p.code == CONTINUED],
+        process_noise=content.process_noise,
+        filter=content.filter,
     )
     if content.from_fit:
         study, wrong = _with_stored_values(study)
@@ -156,7 +172,12 @@ def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) ->
         for name, entries in (asked or {}).items():
             tables[name] = {**tables.get(name, {}), **entries}
         content, problems = _content(tables)
-        cases = tuple(replace(c, data=opened.data[c.name]) for c in content.case)
+        # rows of one time are replicates there, by its definition
+        measured = Reading(duplicates="replicates")
+        cases = tuple(
+            replace(c, data=opened.data[c.name], reading=c.reading or measured)
+            for c in content.case
+        )
         tuners = tuple(content.tune.values())
         problems += duplicate_names(tuners, cases)
         study = Study(
@@ -185,11 +206,30 @@ def _listed(tables: Mapping[str, Any], name: str) -> list[Any]:
     return items if isinstance(items, list) else []
 
 
+def _named(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
+    entries = tables.get(name, {})
+    return entries if isinstance(entries, dict) else {}
+
+
 def _to_compute(content: StudyFile) -> str:
     """A study without tuners may mean to calculate backwards."""
     if content.tune or content.backcalculate.compute:
         return ""
     return 'to compute a parameter or variable from them, write [backcalculate] and compute = "…"'
+
+
+def _to_drive(content: StudyFile) -> str:
+    """A component that is open has no inputs that its class could tell."""
+    if not content.columns or any(c.inputs for c in content.case):
+        return ""
+    return 'say what drives it, as { column = "…", role = "input" } in [columns]'
+
+
+def _leaving_out(case: Case, known: Collection[str]) -> Case:
+    """The case with only what it can leave out; the rest was told."""
+    given = {*case.inputs, *case.outputs, *(["time"] if case.time else [])}
+    kept = tuple(n for n in case.without if n in known and n not in given)
+    return case if kept == case.without else replace(case, without=kept)
 
 
 def _tables(path: Path) -> dict[str, Any]:
@@ -290,6 +330,8 @@ def _problem(
         where, code, depth = f"[tune] {place[1]}", "T001", 2
     elif len(place) >= 2 and place[0] == "case":
         where, code, depth = _case(tables, int(place[1])), "C001", 2
+    elif len(place) >= 2 and place[0] == "columns":
+        where, code, depth = f"[columns] {place[1]}", "C001", 2
     elif place:
         where, code, depth = f"[{place[0]}]", "Q002", 1
     else:
@@ -308,14 +350,15 @@ def _case(tables: Mapping[str, Any], k: int) -> str:
 
 
 def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
-    """The tables without the entries that are wrong: a tuner, a case, or a whole table."""
+    """The tables without the entries that are wrong: of named ones those, else a whole table."""
     rest = dict(tables)
     places = {e["loc"][:2] for e in error.errors(include_url=False)}
     for place in places:
-        if len(place) < 2 or place[0] not in ("tune", "case"):
+        if len(place) < 2 or place[0] not in ("tune", "columns", "case"):
             rest.pop(str(place[0]), None)
-    if "tune" in rest:
-        rest["tune"] = {n: t for n, t in rest["tune"].items() if ("tune", n) not in places}
+    for table in ("tune", "columns"):
+        if table in rest:
+            rest[table] = {n: t for n, t in rest[table].items() if (table, n) not in places}
     if "case" in rest:
         rest["case"] = [c for k, c in enumerate(rest["case"]) if ("case", k) not in places]
     return rest
@@ -356,7 +399,7 @@ def _with_data(
         if len(several) == len(meant) > 1 and is_continued(several, written.time):
             message = f"its {len(several)} files continue each other, and each begins anew"
             advice = "write join = true to make one record of them"
-            problems.append(Problem("C112", where, message, advice, warning=True))
+            problems.append(Problem(CONTINUED, where, message, advice, warning=True))
     return tuple(read), problems
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from estimica.base.errors import DataError
 from estimica.data.patterns import file_labels, is_pattern, matching_files
 from estimica.study.case import Case
+from estimica.study.stretch import begun_as
 
 STAR = "*"
 
@@ -73,15 +74,29 @@ class CaseFiles:
         if not self.means_several(case.data):
             return [case]
         files = self.of(case.data)
+        names = _case_names(case.name, files, join=case.join)
         if case.join:
-            name = " ".join(case.name.replace(STAR, " ").split()) or file_labels(files)[0]
-            return [replace(case, name=name, data=files)]
-        template = case.name if STAR in case.name else f"{case.name} {STAR}"
-        labels = file_labels(files)
-        return [
-            replace(case, name=template.replace(STAR, label), data=file)
-            for label, file in zip(labels, files, strict=True)
-        ]
+            return [replace(begun_as(case, names[0]), data=files)]
+        return [replace(begun_as(case, n), data=f) for n, f in zip(names, files, strict=True)]
+
+    def names(self, case: Mapping[str, Any]) -> list[str]:
+        """What the cases are called that a table of the study file means; its files may be gone."""
+        name, data = str(case.get("name", STAR)), case.get("data")
+        try:
+            if not self.means_several(data):
+                return [name]
+            return _case_names(name, self.of(data), join=case.get("join") is True)
+        except DataError:
+            return [name]
+
+
+def _case_names(name: str, files: tuple[str, ...], *, join: bool) -> list[str]:
+    """A name for each file; one for them all where they are joined."""
+    labels = file_labels(files)
+    if join:
+        return [" ".join(name.replace(STAR, " ").split()) or labels[0]]
+    template = name if STAR in name else f"{name} {STAR}"
+    return [template.replace(STAR, label) for label in labels]
 
 
 def with_case_names(tables: Mapping[str, Any], files: CaseFiles) -> dict[str, Any]:

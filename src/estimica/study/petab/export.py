@@ -21,7 +21,7 @@ from estimica.flat.expression import Expression
 from estimica.source.formula import parse_formula
 from estimica.source.sbml.write import ExplicitModel, write_formula, write_sbml
 from estimica.structure.sorted_system import Assignment, Relation, SortedSystem
-from estimica.study.noise import Sigma
+from estimica.study.fields.noise import Sigma
 from estimica.study.record.noise import SigmaFormula
 from estimica.study.record.samples import MeasuredOutput, record_for
 
@@ -150,7 +150,7 @@ class _Export:
 
     def _case(self, case: Case) -> None:
         _refuse_case(case)
-        data = record_for(case, self.study.model_of(case))
+        data = record_for(case, self.study.model_of(case), self.study.shared)
         if data.begin != 0.0:
             raise StudyError(
                 "Q142",

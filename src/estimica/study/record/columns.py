@@ -11,6 +11,7 @@ from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError
 from estimica.base.magnitude import is_usable
 from estimica.study.case import InputColumn, OutputColumn
+from estimica.study.record.repeated import rounding_of
 
 
 def first_of_replicates(column: str, source: str, time: Vector, value: Vector) -> Flags:
@@ -22,11 +23,18 @@ def first_of_replicates(column: str, source: str, time: Vector, value: Vector) -
         if time[k] != time[j]:
             continue
         if value[k] != value[j]:
+            step = rounding_of(time)
+            rounded = (
+                f"the stamps look rounded to {step:g} s: name a column with all digits, or "
+                if step
+                else ""
+            )
             raise CaseError(
                 "C008",
                 f"column '{column}' of '{source}' has two values at time {time[k]:.10g}, in rows "
                 f"{k + 1} and {j + 1}; rows with one time stamp are replicates, whose input is "
-                'one; write duplicates = "first", "last" or "mean" in [reading] if they are not',
+                f'one; {rounded}write duplicates = "first", "last" or "mean" in [reading] if they '
+                "are not",
             )
         first[j] = False
     return first

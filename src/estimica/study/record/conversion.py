@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from estimica.base.problems import Problem
+from estimica.base.problems import Fix, Problem
 from estimica.base.quantities import Quantity
-from estimica.base.suggest import did_you_mean
+from estimica.base.suggest import close_names, did_you_mean
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.units import (
@@ -104,15 +104,22 @@ class _Conversions:
         self.data, self.known = data, known
         self.changes: list[UnitChange] = []
         self.problems: list[Problem] = []
+        # of the input or output that is looked at
+        self._word, self._name, self._scaled = "", "", False
         self.without: dict[str, str] = {}  # variables that have no unit, and the column's
+
+    def _fix(self, label: str, **changes: object) -> Fix:
+        return Fix(label, self._word, self._name, tuple(changes.items()))
 
     def converted(self, word: str, name: str, column: C) -> C:
         """The column with the scale and offset that its unit asks for."""
+        self._word, self._name = word, name
+        self._scaled = column.scale is not None or column.offset is not None
         quantity = self.known.get(name)
         measured_input = word == "output" and quantity is not None and quantity.role == "input"
         if quantity is None or quantity.role in FIXED or measured_input:
             return column  # told elsewhere
-        unit, by_name = self._unit(f"{word} '{name}'", column)
+        unit, by_name = self._unit(f"{word} '{name}'", column, quantity.unit)
         if not unit:
             return column
         if not quantity.unit:
@@ -135,7 +142,7 @@ class _Conversions:
         message = f"the model gives no unit for {listed}; the numbers are taken as they are"
         self.problems.append(Problem("C131", self.where, message, warning=True, note=True))
 
-    def _unit(self, what: str, column: Column) -> tuple[str, bool]:
+    def _unit(self, what: str, column: Column, wanted: str) -> tuple[str, bool]:
         """The unit of a column after its own scaling, and whether only its name says so."""
         header = self.data.units.get(column.column, "")
         scaled = column.scale is not None or column.offset is not None
@@ -146,7 +153,11 @@ class _Conversions:
                     f"study says {column.unit}; the study is followed"
                 )
                 advice = f'leave out unit, or write unit = "{header}", if the file is right'
-                self.problems.append(Problem("C132", self.where, message, advice, warning=True))
+                right = not wanted or _measures(header, wanted)  # else it is no way out
+                fixes = (self._fix(f"Take it as {header}", unit=header),) if right else ()
+                self.problems.append(
+                    Problem("C132", self.where, message, advice, warning=True, fixes=fixes)
+                )
             return column.unit, False
         if scaled:
             return "", False
@@ -166,7 +177,7 @@ class _Conversions:
             if not by_name:
                 self.problems.append(self._contradiction(what, column, unit, wanted))
             return None
-        if change.offset and difference is None and _may_be_difference(quantity, column):
+        if change.offset and difference is None and may_be_difference(quantity, column):
             message = (
                 f"{what}: column '{column}' is in {unit}, the model wants {wanted}: that may be a "
                 "temperature, or a difference of two"
@@ -174,7 +185,13 @@ class _Conversions:
             rate = conversion(unit, wanted, difference=True)
             plain = "scale = 1" if rate is None or rate.is_nothing else rate.text
             advice = f"write {change.text} for a temperature, {plain} for a difference"
-            self.problems.append(Problem("C133", self.where, message, advice))
+            factor = 1.0 if rate is None else rate.scale
+            fixes: tuple[Fix, ...] = (
+                self._fix("It is a temperature", unit=None, scale=factor, offset=change.offset),
+                self._fix("It is a difference", unit=None, scale=factor),
+            )
+            fixes = () if self._scaled else fixes  # whoever has scaled it knows how it goes on
+            self.problems.append(Problem("C133", self.where, message, advice, fixes=fixes))
             return None
         return change
 
@@ -188,7 +205,11 @@ class _Conversions:
         else:
             message += f", and '{unknown}' is not a unit known here"
             message += did_you_mean(str(unknown), known_units())
-        return Problem("C030", self.where, message, advice, warning=True)
+        near = [u for u in close_names(str(unknown), known_units()) if _measures(u, wanted)][:1]
+        if isinstance(unknown, AmbiguousUnit):
+            near = []
+        fixes = [self._fix(f"Take it as {u}", unit=u) for u in dict.fromkeys([*near, wanted])]
+        return Problem("C030", self.where, message, advice, warning=True, fixes=tuple(fixes))
 
     def _contradiction(self, what: str, column: str, unit: str, wanted: str) -> Problem:
         message = (
@@ -199,7 +220,16 @@ class _Conversions:
         meant = meant_unit(unit, wanted)
         if meant is not None:
             advice = f'write unit = "{meant}" if that is what {unit} stands for'
-        return Problem("C029", self.where, message, advice)
+        fix = self._fix(f"Take it as {meant or wanted}", unit=meant or wanted)
+        return Problem("C029", self.where, message, advice, fixes=(fix,))
+
+
+def _measures(unit: str, wanted: str) -> bool:
+    """Whether a unit can be converted to the wanted one."""
+    try:
+        return conversion(unit, wanted) is not None
+    except UnknownUnit:
+        return False
 
 
 def _same(one: str, other: str) -> bool:
@@ -210,7 +240,8 @@ def _same(one: str, other: str) -> bool:
     return change is not None and change.is_nothing
 
 
-def _may_be_difference(quantity: Quantity, column: str) -> bool:
+def may_be_difference(quantity: Quantity, column: str) -> bool:
+    """Whether the names or the description speak of a difference of temperatures."""
     called = any(_DIFFERENCE.search(n) for n in (quantity.name, column))
     return called or "difference" in quantity.description.lower()
 

@@ -17,10 +17,17 @@ from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.data.table import Data
 from estimica.study.case import Case
-from estimica.study.noise import Sigma
-from estimica.study.record.samples import MeasuredOutput, Record, data_of, ignored_cell_problems
+from estimica.study.fields.noise import Sigma
+from estimica.study.record.samples import (
+    MeasuredOutput,
+    Record,
+    column_problem,
+    data_of,
+    ignored_cell_problems,
+)
 from estimica.study.record.transfer import Transfer
 from estimica.study.response_columns import ResponseColumns
+from estimica.study.shared_columns import NO_COLUMNS, SharedColumns
 from estimica.study.units import (
     UnknownUnit,
     conversion,
@@ -45,7 +52,9 @@ class _Axis:
         return self.value * (2 * math.pi if self.hertz else 1.0)
 
 
-def examine_response(case: Case, inputs: Sequence[str]) -> tuple[Record | None, list[Problem]]:
+def examine_response(
+    case: Case, inputs: Sequence[str], shared: SharedColumns = NO_COLUMNS
+) -> tuple[Record | None, list[Problem]]:
     """The record of a frequency case, and what is wrong with it."""
     where = f"case '{case.name}'"
     try:
@@ -59,7 +68,7 @@ def examine_response(case: Case, inputs: Sequence[str]) -> tuple[Record | None, 
         try:
             outputs.append(_measured(case, name, columns, data, axis, inputs))
         except EstimicaError as error:
-            problems.append(Problem(error.code, where, f"output '{name}': {error.message}"))
+            problems.append(column_problem(error, case, "output", name, shared, data))
     if not case.outputs:
         message = "has no outputs"
         problems.append(Problem("C004", where, message, "say which responses were measured"))

@@ -14,7 +14,7 @@ from estimica.base.signals import Signal
 from estimica.data.table import Data
 from estimica.source.formula import Formula, parse_formula
 from estimica.study.case import OutputColumn
-from estimica.study.noise import Limit, Sigma
+from estimica.study.fields.noise import Limit, Sigma
 from estimica.study.record.conversion import deviation_factor, limit_change
 
 Distribution = Literal["normal", "laplace"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,9 +13,10 @@ import numpy.typing as npt
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError, DataError, EstimicaError
 from estimica.base.magnitude import is_usable
-from estimica.base.problems import Problem, raise_all
+from estimica.base.problems import Fix, Problem, raise_all
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
+from estimica.base.suggest import close_names
 from estimica.compiled.model.interface import Model
 from estimica.data.readers import as_data, read_table
 from estimica.data.table import Data
@@ -28,9 +29,11 @@ from estimica.study.record.columns import first_of_replicates, with_scaling
 from estimica.study.record.conversion import UnitChange, in_model_units, time_change, time_problems
 from estimica.study.record.noise import Censoring, Distribution, SigmaFormula, noise_model
 from estimica.study.record.prefilter import prefilter_system
+from estimica.study.record.repeated import repeated_stamps
 from estimica.study.record.stamps import origin_of, require_magnitude, stamps
 from estimica.study.record.transfer import Transfer
 from estimica.study.record.transform import Transform, transform_of
+from estimica.study.shared_columns import NO_COLUMNS, SharedColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +129,7 @@ class Record:
     notes: tuple[str, ...] = ()  # what of the data does not count
     changes: tuple[UnitChange, ...] = ()  # columns that were converted by themselves
     origin: str = ""  # the instant of 0 s where its stamps are dates
+    warnings: tuple[Problem, ...] = ()  # what a fit to it has to tell
 
     @property
     def all_notes(self) -> tuple[str, ...]:
@@ -143,10 +147,13 @@ class Record:
         return sum(len(m.time) for m in self.outputs)
 
 
-def record_for(case: Case, model: Model) -> Record:
-    """The data of a case in the units of a model; every problem with them is told at once."""
+def record_for(case: Case, model: Model, shared: SharedColumns = NO_COLUMNS) -> Record:
+    """The data of a case in the units of a model; every problem with them is told at once.
+
+    `shared` is what the study says of columns for all cases.
+    """
     known = {q.name: q for q in model.quantities()}
-    return record(case, has_time=model.has_time, known=known)
+    return record(case, has_time=model.has_time, known=known, shared=shared)
 
 
 def record(
@@ -155,6 +162,7 @@ def record(
     has_time: bool = True,
     inputs: Sequence[str] = (),
     known: Mapping[str, Quantity] | None = None,
+    shared: SharedColumns = NO_COLUMNS,
 ) -> Record:
     """The data of a case; every problem with them is told at once.
 
@@ -162,7 +170,7 @@ def record(
     of the model, one of which a frequency response belongs to; `known` are all its quantities, to
     whose units columns are converted.
     """
-    measured, problems = examine(case, has_time=has_time, inputs=inputs, known=known)
+    measured, problems = examine(case, has_time=has_time, inputs=inputs, known=known, shared=shared)
     raise_all(problems)
     assert measured is not None
     return measured
@@ -188,26 +196,59 @@ def examine(
     has_time: bool = True,
     inputs: Sequence[str] = (),
     known: Mapping[str, Quantity] | None = None,
+    shared: SharedColumns = NO_COLUMNS,
 ) -> tuple[Record | None, list[Problem]]:
     """Like `record`, with the problems as values; where nothing is `known`, units stay."""
     if case.is_frequency:
         from estimica.study.record.frequency import examine_response
 
         driven = [n for n, q in (known or {}).items() if q.role == "input"]
-        return examine_response(case, [*inputs, *driven])
-    return _examine(case, has_time, known or {})
+        return examine_response(case, [*inputs, *driven], shared)
+    return _examine(case, has_time, known or {}, shared)
+
+
+#: codes of a column that is not in the data, or holds no numbers
+_NO_COLUMN = ("D004", "D006")
+
+
+def column_problem(
+    error: EstimicaError, case: Case, word: str, name: str, shared: SharedColumns, data: Data
+) -> Problem:
+    """What is wrong with an input or output, and with which line where all cases share it."""
+    where, message = f"case '{case.name}'", f"{word} '{name}': {error.message}"
+    if error.code not in _NO_COLUMN:
+        return Problem(error.code, where, message)
+    advice = shared.advice(case, name)
+    place = ("columns", name) if advice else ()
+    fixes = [*_other_columns(case, word, name, data, bool(advice))]
+    if advice:
+        fixes.append(Fix("Leave it out in this case", word, name, leaves_out=True))
+    return Problem(error.code, where, message, advice, place=place, fixes=tuple(fixes))
+
+
+def _other_columns(case: Case, word: str, name: str, data: Data, is_shared: bool) -> Iterator[Fix]:
+    """Columns that are called alike, in place of one that is not there."""
+    table = case.columns_of_inputs if word == "input" else case.columns_of_outputs
+    given = table.get(name)
+    if not isinstance(given, InputColumn | OutputColumn):
+        return
+    for near in close_names(given.column, data.names):
+        label = f"Take column {near}" + (" in this case" if is_shared else "")
+        yield Fix(label, word, name, (("column", near),), in_case=is_shared)
 
 
 def _examine(
-    case: Case, has_time: bool, known: Mapping[str, Quantity]
+    case: Case, has_time: bool, known: Mapping[str, Quantity], shared: SharedColumns
 ) -> tuple[Record | None, list[Problem]]:
-    where = f"case '{case.name}'"
+    where, written = f"case '{case.name}'", case
     try:
         data = data_of(case)
         case = case.with_seconds(data)
         time = stamps(case, data, has_time)
     except (DataError, CaseError) as error:
-        return None, [Problem(error.code, where, error.message)]
+        advice = shared.advice_on_time(case) if error.code in _NO_COLUMN else ""
+        place = ("columns", "time") if advice else ()
+        return None, [Problem(error.code, where, error.message, advice, place=place)]
     converted = in_model_units(case, data, known)
     case, changes, problems = converted.case, converted.changes, list(converted.problems)
     if has_time:
@@ -222,7 +263,7 @@ def _examine(
         try:
             inputs[name] = _input(given, data, time)
         except EstimicaError as error:
-            problems.append(Problem(error.code, where, f"input '{name}': {error.message}"))
+            problems.append(column_problem(error, written, "input", name, shared, data))
     complete = np.ones(len(time), bool)
     if not has_time:
         for name, signal in inputs.items():
@@ -232,7 +273,7 @@ def _examine(
             outputs.append(_output(case, name, column, data, time, begin, complete, inputs))
             _check_prefilter(outputs[-1], has_time)
         except EstimicaError as error:
-            problems.append(Problem(error.code, where, f"output '{name}': {error.message}"))
+            problems.append(column_problem(error, written, "output", name, shared, data))
     if not case.outputs:
         problems.append(
             Problem("C004", where, "has no outputs", "say which variables were measured")
@@ -244,8 +285,10 @@ def _examine(
     ignored = ignored_cell_problems(where, data, _columns(case)) + _overflowing(where, case, data)
     notes = tuple(p.message for p in ignored)
     origin = origin_of(case, data) if has_time else ""
-    own = Record(case, begin, inputs, tuple(outputs), uncertain, notes, changes, origin)
-    return own, problems + ignored
+    repeated = repeated_stamps(case, data, time) if has_time else None
+    warnings = () if repeated is None else (repeated,)
+    own = Record(case, begin, inputs, tuple(outputs), uncertain, notes, changes, origin, warnings)
+    return own, [*problems, *ignored, *warnings]
 
 
 def _columns(case: Case) -> list[str]:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.base.text import duration
 from estimica.data.calendar import Calendar
 from estimica.study.case import Case, StartValue
 from estimica.study.record.gaps import between, find_gaps
 from estimica.study.record.samples import Record, data_of, examine
-from estimica.study.stretch import Gap, Partition, Stretch
+from estimica.study.stretch import PART, Gap, Partition, Stretch, begun_as
 from estimica.study.study import Study
 
 #: states of a model from which on its gaps are bridged unless the case asks for stretches. Chosen:
@@ -23,6 +24,8 @@ MANY_STATES = 20
 #: time stamps below which a stretch tells of nothing but noise (chosen)
 FEWEST = 3
 UNBOUNDED = (-math.inf, math.inf)
+#: by how much longer than at its start a delay that is tuned may turn out to be (chosen)
+TUNED_DELAY = 1.5
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,8 @@ def _why_bridged(study: Study, case: Case) -> str:
         )
     if case.change:
         return f"{held}, since the case has changes; give each stretch as a case of its own"
+    if _remembered(study, case) is None:
+        return f"{held}, since nobody knows before a simulation how long the model's delays are"
     if len(states) > MANY_STATES and case.gaps is None:
         return (
             f"{held}, since a stretch would have {len(states)} start values of its own; "
@@ -111,11 +116,12 @@ def _why_bridged(study: Study, case: Case) -> str:
 def _split(study: Study, record: Record, gaps: tuple[Gap, ...], last: float) -> _Division | None:
     case, states = record.case, study.bare.start_states or ()
     parts = between(gaps, record.begin, last)
+    late = _remembered(study, case) or 0.0
     kept: list[tuple[float, float]] = []
     short = 0
     for k, (begin, end) in enumerate(parts):
         own = len(case.start_values) if k == 0 else len(states)
-        samples, stamps = _samples(record, begin, end)
+        samples, stamps = _samples(record, begin if k == 0 else begin + late, end)
         if samples > own and stamps >= FEWEST:
             kept.append((begin, end))
         elif samples:
@@ -125,11 +131,16 @@ def _split(study: Study, record: Record, gaps: tuple[Gap, ...], last: float) -> 
     names = _names(study, case.name, len(kept))
     stretches = tuple(Stretch(case.name, k, *ends) for k, ends in enumerate(kept, start=1))
     cases = tuple(
-        _case(case, name, ends, states, is_first=ends == parts[0])
+        _case(case, name, ends, states, late, is_first=ends == parts[0])
         for name, ends in zip(names, kept, strict=True)
     )
     begun = len(cases) - (kept[0] == parts[0])
     words = [_told(case, gaps), _simulated(begun, len(cases), states)]
+    if late:
+        words.append(
+            f"the samples of the first {duration(late)} behind a gap are left out, since the "
+            "model's delays remember inputs from within it"
+        )
     if short:
         few = "1 stretch has" if short == 1 else f"{short} stretches have"
         words.append(f"{few} too few samples and {'is' if short == 1 else 'are'} left out")
@@ -139,29 +150,58 @@ def _split(study: Study, record: Record, gaps: tuple[Gap, ...], last: float) -> 
     return _Division(gaps, cases, stretches, problem)
 
 
+def _remembered(study: Study, case: Case) -> float | None:
+    """Seconds behind a gap during which delays bring up what was before; None: nobody knows."""
+    tuned = {
+        name: t.start
+        for t in study.active_tuners
+        for name, text in study.driven(t).items()
+        if t.start is not None and text.strip() == t.name
+    }
+    try:
+        late, other = (
+            study.bare.longest_delay({**{n: k * v for n, v in tuned.items()}, **case.fixed})
+            for k in (1.0, TUNED_DELAY)
+        )
+    except EstimicaError:
+        return None
+    if late is None or other is None or not math.isfinite(late):
+        return None
+    return late if late == other else TUNED_DELAY * late
+
+
 def _case(
-    case: Case, name: str, ends: tuple[float, float], states: Sequence[str], *, is_first: bool
+    case: Case,
+    name: str,
+    ends: tuple[float, float],
+    states: Sequence[str],
+    late: float,
+    *,
+    is_first: bool,
 ) -> Case:
-    """A case for one stretch; behind a gap nothing is known of the states but their bounds."""
+    """A case for one stretch; behind a gap nothing is known of the states but their bounds.
+
+    Samples before the past of the delays is known, `late` seconds on, do not count.
+    """
     begin, end = ends
     until = end if case.to is None else min(case.to, end)
     if is_first:
-        return replace(case, name=name, to=until)
+        return replace(begun_as(case, name), to=until)
     given = case.start_values
     bounds = {n: (given[n].min, given[n].max) for n in states if n in given}
     free: dict[str, float | StartValue] = {
         n: StartValue(None, *bounds.get(n, UNBOUNDED)) for n in states
     }
-    since = begin if case.from_ is None else max(case.from_, begin)
-    return replace(
+    since = begin + late if case.from_ is None else max(case.from_, begin + late)
+    stretch = replace(
         case,
-        name=name,
         begin=begin,
         from_=since,
         to=until,
         free_start=free,
         fix={n: v for n, v in case.fix.items() if n not in free},
     )
+    return begun_as(stretch, name)
 
 
 def _samples(record: Record, begin: float, end: float) -> tuple[int, int]:
@@ -175,8 +215,8 @@ def _names(study: Study, name: str, count: int) -> list[str]:
     taken = {c.name for c in study.cases}
     names, number = [name], 2
     while len(names) < count:
-        if f"{name}/{number}" not in taken:
-            names.append(f"{name}/{number}")
+        if f"{name}{PART}{number}" not in taken:
+            names.append(f"{name}{PART}{number}")
         number += 1
     return names
 

@@ -52,7 +52,9 @@ class BootstrapTable:
     seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of the noise."), WHOLE] = 1
     block_length: Annotated[
         Annotated[int, Field(ge=1, le=BLOCK), WHOLE] | None,
-        Field(description="Samples in a block of kind 'block'; found from the residuals if not."),
+        Field(
+            description="Samples in a block of kind 'block'; by default chosen from the residuals."
+        ),
     ] = None
 
 
@@ -93,7 +95,11 @@ class ProfileTable:
     )
     points: Annotated[
         int,
-        Field(ge=2, le=PROFILE, description="Refits between the estimate and either end, about."),
+        Field(
+            ge=2,
+            le=PROFILE,
+            description="Refits between the estimate and either end, approximately.",
+        ),
         WHOLE,
     ] = 8
 
@@ -137,7 +143,7 @@ class ReleaseTable:
         tuple[Stage, ...],
         Field(
             description="Stages, one after the other: each a list of candidates. By default start "
-            "values with noise, then disturbances, then single tuners."
+            "values with noise, then disturbances, then single tuners, then noise in the states."
         ),
     ] = ()
     groups: Annotated[
@@ -150,7 +156,9 @@ class ReleaseTable:
         Annotated[int, Field(ge=0, le=SEED), WHOLE] | None,
         Field(description="Seed of the starts; by default that of [estimate]."),
     ] = None
-    max_steps: Annotated[int, Field(ge=1, le=RELEASES, description="Most steps."), WHOLE] = 50
+    max_steps: Annotated[
+        int, Field(ge=1, le=RELEASES, description="Maximum number of steps."), WHOLE
+    ] = 50
 
 
 def release_table(*tables: Mapping[str, Any]) -> ReleaseTable:
@@ -250,7 +258,7 @@ class BackcalculateTable:
     ] = "absolute"
     max_degree: Annotated[int, Field(ge=2, le=9, description="Of polynomials."), WHOLE] = 4
     together: Annotated[
-        int, Field(ge=1, le=3, description="Regressors that stand in one law, at most."), WHOLE
+        int, Field(ge=1, le=3, description="Maximum number of regressors in one law."), WHOLE
     ] = 2
 
 

@@ -184,8 +184,8 @@ class InputDesignTable:
     sigma: Annotated[
         PerOutput | None,
         Field(
-            description="Noise of the outputs; with it standard errors are told, and D, A and E "
-            "are of the covariance to be expected. By default the sigma of the case."
+            description="Noise of the outputs; with it, standard errors are reported, and D, A and "
+            "E are of the covariance to be expected. By default the sigma of the case."
         ),
     ] = None
     # -- a class of signals

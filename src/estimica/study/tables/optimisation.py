@@ -116,11 +116,11 @@ class OptimiseTable:
         float, Field(gt=0, description="Smooth maximum: how closely it follows the largest."), REAL
     ] = 50.0
     max_iterations: Annotated[
-        int, Field(ge=1, le=ITERATIONS, description="Most iterates."), WHOLE
+        int, Field(ge=1, le=ITERATIONS, description="Maximum number of iterations."), WHOLE
     ] = 100
     max_evaluations: Annotated[
         Annotated[int, Field(ge=1, le=EVALUATIONS), WHOLE] | None,
-        Field(description="Most designs that are simulated."),
+        Field(description="Maximum number of designs to simulate."),
     ] = None
     tolerance: Annotated[
         Annotated[float, Field(gt=0, lt=1), REAL] | None,
@@ -132,7 +132,7 @@ class OptimiseTable:
     max_seconds: Annotated[
         float,
         SECONDS,
-        Field(gt=0, description="Most seconds on the clock; then the best so far."),
+        Field(gt=0, description="Time limit in seconds; the best so far is then the result."),
         REAL,
     ] = math.inf
     starts: Annotated[
@@ -178,7 +178,7 @@ class MontecarloTable:
     ] = "random"
     quantiles: Annotated[
         tuple[Annotated[float, Field(gt=0, lt=1), REAL], ...],
-        Field(description="Quantiles that are told."),
+        Field(description="Quantiles to report."),
     ] = (0.05, 0.5, 0.95)
     sensitivity: Annotated[
         Literal["none", "morris", "sobol"],

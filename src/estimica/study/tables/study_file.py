@@ -24,13 +24,16 @@ from estimica.study.fields.kinds import (
     OutputName,
     ParameterName,
     Positive,
+    StateName,
     Truth,
     VariableName,
     field_error,
     finite,
     one_of_kinds,
 )
+from estimica.study.noise.process import Filter, Level
 from estimica.study.reading import Reading
+from estimica.study.shared_columns import SharedEntry
 from estimica.study.tables.inference import (
     BackcalculateTable,
     BootstrapTable,
@@ -80,6 +83,10 @@ Value = Annotated[
     | Annotated[int | float, BeforeValidator(_plain_number), Tag(NUMBER)],
     one_of_kinds("a number, true, false or a text"),
 ]
+FunctionName = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[dict[str, str], Tag(TABLE)],
+    one_of_kinds('"file.py:function", or { value = "…", derivatives = "…" }'),
+]
 Expressions = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[dict[OutputName, str], Tag(TABLE)],
     one_of_kinds('an expression "…", or a table { output = "…" }'),
@@ -127,6 +134,14 @@ class ModelTable:
             "text, as `omega = der(phi)`, or a name that stands in one of them only."
         ),
     ] = ()
+    functions: Annotated[
+        dict[str, FunctionName],
+        Field(
+            description="Modelica functions that Python computes, as properties of a medium, by "
+            'their full names: `{ "Medium.h" = "props.py:h" }`; with derivatives as `{ value = '
+            '"props.py:h", derivatives = "props.py:dh" }`.'
+        ),
+    ] = Field(default_factory=dict)
     frontend: Annotated[
         Literal["estimica", "openmodelica"],
         BeforeValidator(_front_end),
@@ -135,7 +150,7 @@ class ModelTable:
     interface: Annotated[
         Literal["me", "cs"] | None,
         Field(
-            description="Of an FMU: Model Exchange or Co-Simulation; where it has both, the former."
+            description="For an FMU: Model Exchange (default where it has both) or Co-Simulation."
         ),
     ] = None
     communication_step: Annotated[
@@ -226,12 +241,33 @@ class StudyFile:
     ] = Field(default_factory=dict)
     reading: Annotated[
         Reading,
-        Field(description="How all data files are read where that cannot be found out."),
+        Field(description="How all data files are read, where this cannot be detected."),
     ] = Field(default_factory=Reading)
+    columns: Annotated[
+        dict[VariableName, SharedEntry],
+        Field(
+            max_length=OUTPUTS,
+            description="Which column each input and output comes from, for all cases with data: "
+            "a column, a number, or a table of details; what a case says itself goes before. "
+            "`time` names the column with the time stamps.",
+        ),
+    ] = Field(default_factory=dict)
     case: Annotated[tuple[Case, ...], Field(max_length=CASES, description="The experiments.")] = ()
     estimate: Annotated[
-        Estimation, Field(description="How disagreement is scored and the search goes.")
+        Estimation, Field(description="How the misfit is scored and how the search runs.")
     ] = Field(default_factory=Estimation)
+    process_noise: Annotated[
+        dict[StateName, Level],
+        Field(
+            max_length=TUNERS,
+            description='Noise in the states, which criterion "prediction" reckons with: state = '
+            "its standard deviation after one second, a number or a formula of tuners, parameters "
+            "and inputs. A name that the model does not have becomes a tuner.",
+        ),
+    ] = Field(default_factory=dict)
+    filter: Annotated[
+        Filter, Field(description='How criterion "prediction" follows the uncertain states.')
+    ] = Field(default_factory=Filter)
     solver: Annotated[Solver, Field(description="Tolerances and limits of each simulation.")] = (
         Field(default_factory=Solver)
     )
@@ -257,7 +293,7 @@ class StudyFile:
         InputDesignTable, Field(description="Read by `estimica design-input`.")
     ] = Field(default_factory=InputDesignTable)
     criterion: Annotated[
-        tuple[Criterion, ...], Field(max_length=CRITERIA, description="What is asked of a design.")
+        tuple[Criterion, ...], Field(max_length=CRITERIA, description="Requirements of a design.")
     ] = ()
     optimise: Annotated[OptimiseTable, Field(description="Read by `estimica optimise`.")] = Field(
         default_factory=OptimiseTable

@@ -11,6 +11,8 @@ START, COLUMN, TRANSFER = "start", "column", "transfer"
 #: what a number or a text alone means, by the place where it stands
 SHORT: Mapping[tuple[str, ...], str] = {
     ("tune", "*"): START,
+    ("columns", "*"): COLUMN,
+    ("columns", "*", "prefilter"): TRANSFER,
     ("case", "*", "inputs", "*"): COLUMN,
     ("case", "*", "outputs", "*"): COLUMN,
     ("case", "*", "free_start", "*"): START,
@@ -20,7 +22,7 @@ SHORT: Mapping[tuple[str, ...], str] = {
 KINDS = ("number", "text", "column")
 NAMES = ("case", "*", "free_start")
 DRIVES = ("tune", "*", "drives")
-SWITCH = ("case", "*", "outputs", "*", "disturbance")
+SWITCHES = (("case", "*", "outputs", "*", "disturbance"), ("columns", "*", "disturbance"))
 
 
 def matches(pattern: tuple[str, ...], place: Place) -> bool:
@@ -42,7 +44,7 @@ def to_full_form(place: Place, value: object, case: Mapping[str, Any]) -> dict[s
             return {name: {} for name in value}
         return dict.fromkeys(value, place[1]) if matches(DRIVES, place) else None
     if isinstance(value, bool):
-        return {} if matches(SWITCH, place) else None
+        return {} if any(matches(s, place) for s in SWITCHES) else None
     key = short_key(place)
     if key is None or not isinstance(value, (str, int, float)):
         return None
@@ -59,7 +61,7 @@ def to_short_form(place: Place, value: object) -> object:
         return value
     if matches(NAMES, place) and value and all(v == {} for v in value.values()):
         return list(value)
-    if matches(SWITCH, place) and not value:
+    if any(matches(s, place) for s in SWITCHES) and not value:
         return True
     key = short_key(place)
     if key is not None and list(value) == [key]:

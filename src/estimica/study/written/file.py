@@ -14,6 +14,7 @@ from estimica.base.files.toml import load_toml
 from estimica.base.problems import raise_all
 from estimica.study.case import Case
 from estimica.study.file.read import examine_tables
+from estimica.study.shared_columns import SharedColumns
 from estimica.study.study import Study
 from estimica.study.toml.short_forms import to_short_form
 from estimica.study.toml.write import toml_key, toml_value
@@ -32,12 +33,15 @@ _OWN = frozenset(
         "static",
         "outputs",
         "tune",
+        "columns",
         "case",
         "estimate",
         "solver",
         "criterion",
         "indicator",
         "reading",
+        "process_noise",
+        "filter",
     )
 )
 _NAME = frozenset(["name"])
@@ -71,9 +75,15 @@ def study_tables(study: Study, place: StudyPlace) -> Table:
         t.name: to_short_form(("tune", t.name), table_of(t, (f"tuner '{t.name}'",), _NAME))
         for t in study.tuners
     }
+    tables["columns"] = {
+        n: to_short_form(("columns", n), plain(entry, (f"[columns] {n}",)))
+        for n, entry in study.columns.items()
+    }
     data = CaseData(place)
-    tables["case"] = [_case(case, data) for case in _cases(study)]
+    tables["case"] = [_case(case, study.shared, data) for case in _cases(study)]
     tables["estimate"] = table_of(study.estimation, ("[estimate]",))
+    tables["process_noise"] = dict(study.process_noise)
+    tables["filter"] = table_of(study.filter, ("[filter]",))
     tables["solver"] = table_of(study.solver, ("[solver]",))
     tables["criterion"] = [table_of(c, (f"criterion '{c.name}'",)) for c in study.criteria]
     tables["indicator"] = [table_of(i, (f"indicator '{i.name}'",)) for i in study.indicators]
@@ -97,12 +107,12 @@ def _cases(study: Study) -> Iterator[Case]:
             yield divided.get(name, case)
 
 
-def _case(case: Case, data: CaseData) -> Table:
+def _case(case: Case, shared: SharedColumns, data: CaseData) -> Table:
     place = (f"case '{case.name}'",)
     return {
         "name": case.name,
         **data.table(case),
-        **table_of(case, place, _NAME | _OF_DATA),
+        **table_of(shared.out_of(case), place, _NAME | _OF_DATA),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import EstimicaError, StudyError
@@ -95,9 +95,18 @@ def _modelica(study: Study, model: ModelicaModel, place: StudyPlace) -> Table:
     if origin.libraries:
         table["libraries"] = [place.named(folder) for folder in origin.libraries]
     table |= {"fix": dict(model.fixed)} if model.fixed else {}
+    if origin.functions:
+        table["functions"] = {name: _program(codes, place) for name, *codes in origin.functions}
     left_out = _left_out(study, model)
     table |= {"leave_out": left_out} if left_out else {}
     return table | ({"frontend": origin.frontend} if origin.frontend != "estimica" else {})
+
+
+def _program(codes: Sequence[str], place: StudyPlace) -> str | Table:
+    """The program of a function, and that of its derivatives where there is one."""
+    parts = [code.rpartition(":") for code in codes]
+    value, *derivatives = [f"{place.named(path)}:{function}" for path, _, function in parts]
+    return {"value": value, "derivatives": derivatives[0]} if derivatives else value
 
 
 def _left_out(study: Study, model: ModelicaModel) -> list[str]:

@@ -12,9 +12,11 @@ from typer.core import TyperGroup
 from estimica.apps.cli.commands.analysis.backcalculate import backcalculate
 from estimica.apps.cli.commands.analysis.bootstrap import bootstrap
 from estimica.apps.cli.commands.analysis.crossvalidate import crossvalidate
+from estimica.apps.cli.commands.analysis.find_noise import find_noise
 from estimica.apps.cli.commands.analysis.fit import fit
 from estimica.apps.cli.commands.analysis.identifiability import identifiability
 from estimica.apps.cli.commands.analysis.map import map_
+from estimica.apps.cli.commands.analysis.monitor import monitor
 from estimica.apps.cli.commands.analysis.profile import profile
 from estimica.apps.cli.commands.analysis.release import release
 from estimica.apps.cli.commands.analysis.residuals import residuals
@@ -29,6 +31,9 @@ from estimica.apps.cli.commands.experiment.frequency_response import frequency_r
 from estimica.apps.cli.commands.experiment.sensitivity_system import sensitivity_system
 from estimica.apps.cli.commands.experiment.signal import signal
 from estimica.apps.cli.commands.experiment.simulate import simulate
+from estimica.apps.cli.commands.filtering.forecast import forecast
+from estimica.apps.cli.commands.filtering.predict import predict
+from estimica.apps.cli.commands.filtering.states import states
 from estimica.apps.cli.commands.report import report
 from estimica.apps.cli.commands.runs import runs_app
 from estimica.apps.cli.commands.serve import serve
@@ -49,6 +54,7 @@ ALIASES = {
     "cross-validate": "crossvalidate",
     "monte-carlo": "montecarlo",
     "optimize": "optimise",
+    "smooth": "states",
 }
 #: of the library that parses arguments, whose name typer does not export
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
@@ -96,15 +102,19 @@ app.command()(with_consent(crossvalidate))
 app.command()(demo)
 app.command("design-input")(with_consent(design_input))
 app.command()(with_consent(export))
+app.command("find-noise")(with_consent(find_noise))
 app.command("first-guess")(first_guess)
 app.command()(with_consent(fit))
+app.command()(with_consent(forecast))
 app.command("frequency-response")(frequency_response)
 app.command()(with_consent(identifiability))
 app.command()(inspect)
 app.command("map")(with_consent(map_))
+app.command()(with_consent(monitor))
 app.command()(with_consent(montecarlo))
 app.command()(new)
 app.command()(with_consent(optimise))
+app.command()(with_consent(predict))
 app.command()(with_consent(profile))
 app.command()(with_consent(release))
 app.command()(report)
@@ -116,6 +126,7 @@ app.command("sensitivity-system")(sensitivity_system)
 app.command()(serve)
 app.command()(signal)
 app.command()(simulate)
+app.command()(with_consent(states))
 app.command()(with_consent(sweep))
 app.command()(trust)
 app.command()(with_consent(use))

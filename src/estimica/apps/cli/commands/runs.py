@@ -232,7 +232,7 @@ SHARED = (
     "quantiles", "quantiles_at_least", "front", "knee", "verdict",
 )  # fmt: skip
 #: commands whose results are estimates with standard errors or intervals
-ESTIMATING = ("fit", "bootstrap", "profile", "crossvalidate", "release", "sample")
+ESTIMATING = ("fit", "bootstrap", "profile", "crossvalidate", "release", "find-noise", "sample")
 LONG = ("values", "at_least")  # lists with a member for each sample
 
 

@@ -58,6 +58,9 @@ COMMANDS: Mapping[str, Allowed] = {
     "release": Allowed(
         _SHARED | _AGAIN | _BEGIN | {"risk": REAL, "starts": WHOLE, "max-steps": WHOLE}
     ),
+    "find-noise": Allowed(
+        _SHARED | _AGAIN | _BEGIN | {"risk": REAL, "starts": WHOLE, "steps": WHOLE}, (0, MOST)
+    ),
     "bootstrap": Allowed(
         _SHARED | _AGAIN | _BEGIN | {"replicates": WHOLE, "kind": WORD, "block-length": WHOLE}
     ),
@@ -73,6 +76,33 @@ COMMANDS: Mapping[str, Allowed] = {
     "crossvalidate": Allowed({"workers": WHOLE, "by": WORD, "folds": WHOLE} | _AGAIN | _BEGIN),
     "identifiability": Allowed(_SHARED | _BEGIN | {"structural": FLAG, "no-structural": FLAG}),
     "residuals": Allowed(_BEGIN | {"workers": WHOLE, "level": REAL, "covariance": WORD}),
+    "states": Allowed(_BEGIN | {"workers": WHOLE, "level": REAL}),
+    "predict": Allowed(_BEGIN | {"workers": WHOLE, "level": REAL, "ahead": WHOLE}),
+    "forecast": Allowed(
+        _BEGIN
+        | {
+            "workers": WHOLE,
+            "seed": WHOLE,
+            "level": REAL,
+            "until": TEXT,
+            "case": TEXT,
+            "hold": WORD,
+            "paths": WHOLE,
+        }
+    ),
+    "monitor": Allowed(
+        _BEGIN
+        | {
+            "case": TEXT,
+            "once": FLAG,
+            "memory": REAL,
+            "drift": TEXT,
+            "wild": REAL,
+            "false-alarm": REAL,
+            "relearn": REAL,
+            "restart": FLAG,
+        }
+    ),
     "map": Allowed(
         _BEGIN
         | {

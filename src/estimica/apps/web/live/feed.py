@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from estimica.apps.web.worker.client import ModelWorkers
 from estimica.base.errors import EstimicaError, StoreError, WebError
 from estimica.base.files.read import read_text
 from estimica.base.visible import visible
-from estimica.execute.runs.record import Status
+from estimica.execute.runs.record import RunSummary, Status
 from estimica.execute.runs.store import Store
 
 LINGER = 10.0  # s for which a run is followed after its last viewer has gone: a reload comes back
@@ -39,6 +39,7 @@ class Feed:
         self._folder = folder
         self._benches = benches
         self._live: dict[Key, LiveRun] = {}
+        self._beginning: dict[Key, asyncio.Task[None]] = {}
         self._left: dict[Key, float] = {}  # when the last viewer went
         self._tidying: asyncio.Task[None] | None = None
         #: whether the server goes on: an open stream would keep it from ending
@@ -60,14 +61,23 @@ class Feed:
         summary = await asyncio.to_thread(store.summary, run)
         key = store.path, summary.id
         if key not in self._live:
-            study = None
-            if summary.status is Status.RUNNING and summary.command in PICTURES:
-                study = await asyncio.to_thread(self._study, store, folder, summary.id)
-            begun = await asyncio.to_thread(_begun_with, store, summary.id) if study else ""
-            self._live.setdefault(
-                key, LiveRun(LiveReader(store, summary.id), study, self._benches, begun)
-            )
+            if key not in self._beginning:  # once, however many come at the same time
+                self._beginning[key] = asyncio.ensure_future(self._begin(store, folder, summary))
+            try:
+                await asyncio.shield(self._beginning[key])
+            finally:
+                self._beginning.pop(key, None)
         return self._events(key)
+
+    async def _begin(self, store: Store, folder: str, summary: RunSummary) -> None:
+        """Follow a run from now on."""
+        study, begun = None, ""
+        if summary.status is Status.RUNNING and summary.command in PICTURES:
+            text, settings = await asyncio.to_thread(store.asked, summary.id)
+            study = await asyncio.to_thread(self._study, folder, summary.name, text)
+            begun = _begun_with(settings)
+        reader = LiveReader(store, summary.id)
+        self._live[store.path, summary.id] = LiveRun(reader, study, self._benches, begun)
 
     async def stop(self) -> None:
         """End all streams."""
@@ -91,13 +101,12 @@ class Feed:
             if self._tidying is None or self._tidying.done():
                 self._tidying = asyncio.ensure_future(self._tidy())
 
-    def _study(self, store: Store, folder: str, run: str) -> Path | None:
+    def _study(self, folder: str, name: str, text: Mapping[str, Any] | str) -> Path | None:
         """The study file of a run, where it still says what it said when the run began."""
-        stored = store.run(run)
-        name = f"{stored.summary.name}.toml"
+        name = f"{name}.toml"
         try:
             path = self._folder.at(f"{folder}/{name}" if folder else name)
-            same = read_text(path, "utf-8-sig") == stored.study
+            same = read_text(path, "utf-8-sig") == text
         except (EstimicaError, OSError, UnicodeDecodeError, ValueError):
             return None
         return path if same else None
@@ -287,9 +296,9 @@ class LiveRun:
             self._figure = {"figure": picture, "fit_percent": answer.get("fit_percent", {})}
 
 
-def _begun_with(store: Store, run: str) -> str:
+def _begun_with(settings: Mapping[str, Any]) -> str:
     """The run whose values a run began with; empty where it began with those of its study."""
-    named = store.run(run).settings.get("fit")
+    named = settings.get("fit")
     return named if isinstance(named, str) and named not in MADE else ""
 
 

@@ -16,6 +16,7 @@ from estimica.study.criterion import not_reached_text
 MOST = 400  # iterations that a page is given: about one for two pixels of a curve
 LARGEST = 60_000  # bytes of them; chosen: sent with every change to every viewer
 FEWEST = 20  # of them, however many unknowns there are: a curve still has a shape
+ALARMS = 50  # of a monitor that a page is given: the newest
 DIGITS = 8  # more than is read, half as many bytes as all
 
 
@@ -27,6 +28,8 @@ class LiveReader:
     run: str
     _steps: list[dict[str, Any]] = field(default_factory=list)
     _criteria: list[list[dict[str, Any]]] = field(default_factory=list)  # at first, and now
+    _monitor: dict[str, Any] = field(default_factory=dict)  # the newest of what arrives
+    _alarms: list[dict[str, Any]] = field(default_factory=list)
     _last: int = -1  # number of the newest iteration
     _at: float = 0.0  # when the newest news was noted
     _left: TimeLeft = field(default_factory=TimeLeft)
@@ -39,6 +42,7 @@ class LiveReader:
         for one in steps:
             self._steps.append(_step(one))
             self._note_criteria(one)
+            self._note_arrivals(one)
             self._last, self._at = one.number, max(self._at, one.at)
         self._look(summary, news)
         progress = self._progress
@@ -57,6 +61,7 @@ class LiveReader:
             "at": self._at or summary.started,
             "iterations": _thinned(self._steps),
             "criteria": self._compared_criteria(),
+            "monitor": {**self._monitor, "alarms": self._alarms[-ALARMS:]} if self._monitor else {},
         }
 
     def first_values(self) -> dict[str, float]:
@@ -78,6 +83,13 @@ class LiveReader:
         scores = one.payload.get("criteria")
         if isinstance(scores, list) and all(isinstance(s, dict) for s in scores):
             self._criteria = [self._criteria[0] if self._criteria else scores, scores]
+
+    def _note_arrivals(self, one: StoredIteration) -> None:
+        """What a monitor tells with its values; alarms are told once and stay."""
+        news = one.payload.get("monitor")
+        if isinstance(news, dict):
+            self._monitor = {k: news.get(k) for k in ("stamp", "dated", "taken")}
+            self._alarms += [a for a in news.get("alarms", []) if isinstance(a, dict)]
 
     def _compared_criteria(self) -> list[dict[str, Any]]:
         """Every criterion of the best design so far, beside what it was at first."""
@@ -116,6 +128,11 @@ def _step(one: StoredIteration) -> dict[str, Any]:
     }
     if "start" in one.payload:
         step["start"] = one.payload["start"]
+    news = one.payload.get("monitor")
+    if isinstance(news, dict):
+        step["at"] = str(news.get("stamp")) if news.get("dated") else _number(news.get("time"))
+        step["level"] = _number(news.get("level"))
+        step["errors"] = {str(n): _number(v) for n, v in (news.get("stderr") or {}).items()}
     return step
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from nicegui import ui
 
+from estimica.apps.web.pages.overview import problems_card
 from estimica.apps.web.parts.cells import active_cell, remove_cell
-from estimica.apps.web.parts.columns import ColumnMapping
+from estimica.apps.web.parts.columns import ColumnMapping, SharedMapping
 from estimica.apps.web.parts.figure import Figure
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import study_address
@@ -24,6 +25,8 @@ from estimica.apps.web.sheets.spreadsheet import HOW, Sheet
 from estimica.apps.web.sheets.starts import FreeStarts
 from estimica.base.errors import EstimicaError, WebError
 from estimica.data.patterns import WILD
+from estimica.study.file.located import LocatedProblem
+from estimica.study.file.several import CaseFiles
 
 MOST_FILES = 6  # that are named
 
@@ -68,6 +71,9 @@ async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
 
     with ui.column().classes("est-card"):
         table()
+        shared = list(desk.table(("columns",)))
+        if shared:
+            ui.label(f"From the columns of all cases: {', '.join(shared)}").classes("est-soft")
         _add(desk)
     ui.context.client.on_delete(desk.listen(renew))
     if not await trust_card(workbench, desk):
@@ -121,7 +127,7 @@ async def show_starts(workbench: Workbench, desk: StudySession, rest: str) -> No
         ui.space()
         run_button(workbench, desk)
     ui.label(
-        "Start values that are not known and are found along with the tuners, for each case its "
+        "Start values that are not known and are estimated with the tuners, for each case its "
         "own. They begin with the values that the model has."
     ).classes("est-lead")
     if not await trust_card(workbench, desk):
@@ -257,12 +263,14 @@ async def show_case(workbench: Workbench, desk: StudySession, rest: str) -> None
         _pick(desk, k, data, wrong)
         if data:
             Figure(data["figure"], label="The data as they are in the file")
-    columns = [c["name"] for c in data.get("columns", [])]
+    units = {c["name"]: c["unit"] for c in data.get("columns", [])}
+    columns = list(units)
     if not await trust_card(workbench, desk):
         await model_note(desk)
+        problems_card(desk, lambda p: _is_of_case(desk, k, p))
     known = await quantities(desk)
     with ui.column().classes("est-card"):
-        ColumnMapping(desk, k, known, columns).show()
+        ColumnMapping(desk, k, known, units).show()
     with ui.column().classes("est-card"):
         ui.label("All fields").classes("est-h2")
         view = FormView(desk, place, desk.form(("case", "*")), await suggestions(desk, columns))
@@ -270,6 +278,37 @@ async def show_case(workbench: Workbench, desk: StudySession, rest: str) -> None
     ui.button("Remove this case", icon="delete", on_click=lambda: _remove(desk, k)).props(
         "flat no-caps color=negative"
     )
+
+
+def _is_of_case(desk: StudySession, k: int, problem: LocatedProblem) -> bool:
+    """Whether a problem is one of this case, also where the columns of all cases cause it."""
+    if problem.place[:2] == ("case", k):
+        return True
+    names = CaseFiles(desk.path.parent).names(desk.table(("case", k)))
+    return problem.where in [f"case '{n}'" for n in names]
+
+
+async def show_columns(workbench: Workbench, desk: StudySession, rest: str) -> None:
+    """The columns of all cases, with the headers of the first case that has data."""
+    ui.label("Columns of all cases").classes("est-title")
+    ui.label(
+        "Which column each input and output comes from, said once for all cases with data. What a "
+        "case says itself goes before, and it can leave one out. “time” is the column with the "
+        "time stamps."
+    ).classes("est-lead")
+    cases = desk.entries(("case",))
+    first = next((k for k, c in enumerate(cases) if c.get("data")), None)
+    data, wrong = ({}, "") if first is None else await _preview(desk, first)
+    if not await trust_card(workbench, desk):
+        await model_note(desk)
+    units = {c["name"]: c["unit"] for c in data.get("columns", [])}
+    with ui.column().classes("est-card"):
+        if wrong:
+            ui.label(wrong).classes("est-bad")
+        elif data:
+            named = str(cases[first or 0].get("name", data["files"][0]))
+            ui.label(f"Columns and their units are offered as in {named}.").classes("est-soft")
+        SharedMapping(desk, await quantities(desk), units).show()
 
 
 async def _preview(desk: StudySession, k: int) -> tuple[dict[str, Any], str]:

@@ -334,6 +334,7 @@ class Draft:
                 self.workbench.folder.save(beside, str(proposal["modelica"]).encode())
             self.workbench.folder.save(study, str(proposal["text"]).encode())
             self.workbench.desks.pop(path, None)
+            self.workbench.desk(study).notes = tuple(map(str, proposal.get("notes", ())))
             ui.navigate.to(study_address(study))
         except EstimicaError as error:
             self._say(in_page_words(error.message))

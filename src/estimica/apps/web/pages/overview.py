@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from nicegui import ui
@@ -9,12 +10,14 @@ from nicegui import ui
 from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.landing import field_address
 from estimica.apps.web.parts.markup import unbroken
+from estimica.apps.web.parts.notifications import try_or_notify
 from estimica.apps.web.parts.runs import commands, runs_table
 from estimica.apps.web.parts.trust import trust_card
 from estimica.apps.web.session.page_words import in_page_words, page_title
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
+from estimica.base.problems import Fix
 from estimica.study.file.located import LocatedProblem
 
 
@@ -24,6 +27,7 @@ async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     with ui.row().classes("w-full items-center"):
         ui.label(stem).classes("est-title")
     ui.label(in_words(desk.tables)).classes("est-lead")
+    _notes(desk)
     commands(workbench, desk)
     if not await trust_card(workbench, desk):
         problems_card(desk)
@@ -34,6 +38,26 @@ async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     with ui.column().classes("est-card"):
         ui.label("Runs").classes("est-h2")
         runs_table(workbench, [desk.name], name=stem)
+
+
+def _notes(desk: StudySession) -> None:
+    """What a proposed study may be wrong in, until somebody has looked at it."""
+    if not desk.notes:
+        return
+
+    def seen() -> None:
+        desk.notes = ()
+        card.delete()
+
+    card = ui.column().classes("est-card")
+    with card:
+        ui.label("Look at this first").classes("est-h2")
+        for note in desk.notes:
+            ui.label(in_page_words(note)).style("white-space: pre-wrap")
+        with ui.row().classes("items-center"):
+            ui.link("Columns of the cases", study_address(desk.name, "case"))
+            ui.link("Tuners", study_address(desk.name, "tune"))
+            ui.button("I have seen it", on_click=seen).props("flat dense no-caps")
 
 
 def in_words(tables: dict[str, Any]) -> str:
@@ -130,8 +154,13 @@ def _cases(desk: StudySession) -> None:
             ui.label(f"and {rest} more").classes("est-soft")
 
 
-def problems_card(desk: StudySession) -> None:
-    """A card that checks the study with its model and data, and again after every edit."""
+def problems_card(
+    desk: StudySession, wanted: Callable[[LocatedProblem], bool] | None = None
+) -> None:
+    """A card that checks the study with its model and data, and again after every edit.
+
+    With `wanted` it shows only such problems, and nothing at all where there are none.
+    """
     card = ui.column().classes("est-card").style("gap: 6px")
     ended = {"is": False}
 
@@ -142,6 +171,7 @@ def problems_card(desk: StudySession) -> None:
         text = desk.text
         with card:
             card.clear()
+            card.set_visibility(wanted is None)
             with ui.row().classes("items-center"):
                 ui.spinner(size="sm")
                 ui.label("Checking model and data …").classes("est-soft")
@@ -152,6 +182,8 @@ def problems_card(desk: StudySession) -> None:
         if ended["is"] or text != desk.text:
             return
         card.clear()
+        problems = tuple(p for p in problems if wanted is None or wanted(p))
+        card.set_visibility(wanted is None or bool(problems))
         with card:
             _shown(desk, problems)
 
@@ -194,8 +226,22 @@ def _shown(desk: StudySession, problems: tuple[LocatedProblem, ...]) -> None:
                 ui.label(f"{where}: {message}" if where else message).classes("est-pre")
                 if problem.suggestion:
                     ui.label(in_page_words(problem.suggestion)).classes("est-soft")
+                _fix_buttons(desk, problem)
             ui.space()
             ui.link("Fix", field_address(desk.name, problem.place)).classes("est-soft")
+
+
+def _fix_buttons(desk: StudySession, problem: LocatedProblem) -> None:
+    """A button for each edit that cures it."""
+
+    def make(fix: Fix) -> None:
+        if try_or_notify(lambda: desk.fix(problem, fix)):
+            ui.notify("Written into the study; Undo takes it back.")
+
+    with ui.row().classes("gap-2 empty:hidden"):
+        for fix in problem.fixes:
+            button = ui.button(fix.label, icon="build", on_click=lambda f=fix: make(f))
+            button.props("outline dense no-caps size=sm color=primary")
 
 
 def place_in_words(desk: StudySession, place: Place) -> str:

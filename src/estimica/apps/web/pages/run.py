@@ -17,8 +17,8 @@ from estimica.apps.web.parts.frame import frame, with_error_page
 from estimica.apps.web.parts.markup import downloads, fragment, unbroken
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.run_name import RunName
-from estimica.apps.web.parts.runs import DESIGNING, FITTING
-from estimica.apps.web.session.page_words import in_page_words
+from estimica.apps.web.parts.runs import DESIGNING, FITTING, FOLLOWING, PREDICTING, offered_commands
+from estimica.apps.web.session.page_words import COMMAND_TABLES, in_page_words
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
@@ -27,7 +27,7 @@ from estimica.base.view_json import page_from_json
 from estimica.execute.runs.record import RunSummary, Status
 from estimica.execute.runs.store import Store
 
-WORDS = {command: word for command, word, *_ in (*FITTING, *DESIGNING)}
+WORDS = {command: word for command, word, *_ in (*FITTING, *PREDICTING, *FOLLOWING, *DESIGNING)}
 #: what is one click away from a result
 NEXT = {
     "fit": (
@@ -75,7 +75,9 @@ def _desk(workbench: Workbench, folder: str, name: str) -> StudySession | None:
 
 def _head(workbench: Workbench, folder: str, summary: RunSummary) -> None:
     with ui.row().classes("w-full items-center"):
-        title = f"{summary.command.capitalize()} of {summary.name}"
+        plain = summary.command.replace("-", " ").capitalize()
+        what = COMMAND_TABLES.get(summary.command, plain)
+        title = f"{what} of {summary.name}"
         ui.label(title).classes("est-title").style("overflow-wrap: anywhere")
         if summary.status is not Status.RUNNING:  # what is live says so itself
             ui.label(str(summary.status)).classes(f"est-status {summary.status}")
@@ -128,6 +130,10 @@ def _result(
     origin_line(folder, found)
     if desk:
         following = NEXT.get(summary.command, ())
+        if summary.command == "fit":
+            known = {command for command, *_ in offered_commands(desk)}
+            later = (*PREDICTING, *FOLLOWING)
+            following += tuple(c for c, *_ in later if c in known and c not in following)
         CarryOn(workbench, desk, summary.id, found).show(WORDS, following)
     if kept is None:
         with ui.column().classes("est-card est-empty"):

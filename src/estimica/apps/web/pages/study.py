@@ -37,6 +37,7 @@ def show_runs(workbench: Workbench, desk: StudySession, rest: str) -> None:
 VIEWS: dict[str, View] = {
     "": overview.show,
     "model": model_browser.show,
+    "columns": cases.show_columns,
     "hand": by_hand.show,
     "starts": cases.show_starts,
     "runs": show_runs,

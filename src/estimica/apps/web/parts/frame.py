@@ -224,6 +224,7 @@ def tree_of(desk: StudySession) -> list[tuple[str, list[Item]]]:
             for k, c in enumerate(cases[:MOST])
         ),
         *_more("case", len(cases)),
+        Item("columns", "Columns", "view_column", _shared(desk), ("columns",)),
         Item("reading", "Reading of data", "table_view", place=("reading",)),
         Item("starts", "Free starts", "flag_circle", _free_starts(cases)),
         Item("estimate", "Estimation", "calculate", place=("estimate",)),
@@ -253,6 +254,11 @@ def tree_of(desk: StudySession) -> list[tuple[str, list[Item]]]:
         ("Design", design),
         ("Settings of commands", commands),
     ]
+
+
+def _shared(desk: StudySession) -> str:
+    count = len(desk.table(("columns",)))
+    return str(count) if count else ""
 
 
 def _more(at: str, count: int) -> list[Item]:

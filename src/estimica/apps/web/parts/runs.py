@@ -162,13 +162,18 @@ def _cancel(workbench: Workbench, job: Job) -> None:
     button.tooltip("Ends it in order; the best so far is kept")
 
 
+#: what a button says that the command would ask for: of future inputs the last values are known
+SAID = {"forecast": ["--hold", "last"]}
+
+
 async def submit(
     workbench: Workbench, command: str, study: str, options: list[str] | None = None
 ) -> None:
     """Run a command on a study and go to where it is watched."""
+    chosen = [*(options or []), *SAID.get(command, [])]
     try:
         # beside the event loop: the code of a study is looked at, and a model may be large
-        job = await asyncio.to_thread(workbench.jobs.submit, command, study, options or [])
+        job = await asyncio.to_thread(workbench.jobs.submit, command, study, chosen)
     except EstimicaError as error:
         notify_error(error)
         return
@@ -214,6 +219,14 @@ FITTING = (
     ("residuals", "Residuals", "ssid_chart", "Whether what is left looks like noise"),
     ("crossvalidate", "Cross-validate", "fact_check", "How well cases predict one another"),
 )
+#: of a study that predicts: noise in the states is what it is about
+PREDICTING = (
+    ("find-noise", "Find noise", "blur_on", "Which state's equation is incomplete"),
+    ("states", "States", "timeline", "What the data tell of the states and their equations"),
+    ("predict", "Predict", "double_arrow", "How well values are told from those before"),
+    ("forecast", "Forecast", "update", "How it goes on after the data"),
+)
+FOLLOWING = (("monitor", "Monitor", "sensors", "Estimates and changes while data arrive"),)
 DESIGNING = (
     ("optimise", "Optimise", "trending_down", "Find the best design"),
     ("sweep", "Sweep", "grid_on", "Criteria over a grid of tuners"),
@@ -237,6 +250,8 @@ def offered_commands(desk: StudySession) -> list[Offered]:
         offered = [*DESIGNING, *(FITTING if has_data else ())]
     elif "backcalculate" in tables:
         offered = [*POINTS, *(FITTING if tables.get("tune") else ())]
+    if "process_noise" in tables:
+        offered += [*PREDICTING, *FOLLOWING]
     if "input_design" in tables:
         offered += EXPERIMENT
     return offered
@@ -249,7 +264,7 @@ READ_BY = {"input_design": "design-input"}
 def command_of(page: str) -> Offered | tuple[()]:
     """The command that reads the settings of a page; none where several do."""
     wanted = READ_BY.get(page, page)
-    known = (*FITTING, *DESIGNING, *EXPERIMENT, *POINTS)
+    known = (*FITTING, *PREDICTING, *FOLLOWING, *DESIGNING, *EXPERIMENT, *POINTS)
     return next((c for c in known if c[0] == wanted), ())
 
 

@@ -28,6 +28,7 @@ COMMAND_TABLES = {
 PAGES = {
     "model": "Model",
     "tune": "Tuners",
+    "columns": "Columns",
     "case": "Cases",
     "reading": "Reading of data",
     "estimate": "Estimation",
@@ -41,11 +42,16 @@ PAGES = {
 BUTTONS = {
     "fit": "“Fit”",
     "release": "“Release”",
+    "find-noise": "“Find noise”",
     "bootstrap": "“Bootstrap”",
     "profile": "“Profile”",
     "sample": "“Posterior”",
     "identifiability": "“Identifiability”",
     "residuals": "“Residuals”",
+    "states": "“States”",
+    "predict": "“Predict”",
+    "forecast": "“Forecast”",
+    "monitor": "“Monitor”",
     "crossvalidate": "“Cross-validate”",
     "optimise": "“Optimise”",
     "sweep": "“Sweep”",
@@ -57,6 +63,7 @@ BUTTONS = {
     "inspect": "the page Model",
     "check": "the Overview",
     "runs": "the page Runs and results",
+    "use": "“Use these values”",
 }
 #: what only whoever sits at the terminal of the workbench can do, and is told in its words
 AT_TERMINAL = ("trust", "serve")
@@ -83,6 +90,12 @@ _CLAUSES = tuple(
         (r"install it with: pip install '([^']+)'", r"ask for \1 where the workbench runs"),
         (r", or: pip install \w+", ""),
         (r", in quotes\b", ""),
+        (
+            r"\[columns\] (\S+) says so for all cases: write .* in this case where it is called "
+            r"otherwise, or without = \S+ where there is none",
+            r"all cases take \1 from it: choose another column on the page of this case, or leave "
+            "it out there",
+        ),
         (r"\[tune\] (\S+?):", r"tuner \1:"),
         (r"\[\[(case|criterion|indicator)\]\] (\d+)", r"\1 \2"),
         (r",? or a table \{(?:[^{}]|\{[^{}]*\})*\}", ", or its single fields"),

@@ -12,11 +12,12 @@ from typing import Any
 from estimica.apps.web.files.folder import ServedFolder
 from estimica.apps.web.session.page_words import in_page_words
 from estimica.apps.web.worker.client import ModelWorkers
-from estimica.base.errors import EstimicaError
+from estimica.base.errors import EstimicaError, WebError
 from estimica.base.files.toml import load_toml
-from estimica.base.problems import Problem
+from estimica.base.problems import Fix, Problem
 from estimica.study.file import edit as study_text
 from estimica.study.file.edit import Revision
+from estimica.study.file.fixes import text_with_fix
 from estimica.study.file.located import LocatedProblem, located_problem, located_problems
 from estimica.study.file.save import fingerprint, read_text, write_text_if_unchanged
 from estimica.study.form.labels import FormLabels, apply_labels, read_labels
@@ -31,6 +32,15 @@ def _tables(text: str) -> dict[str, Any] | None:
         return load_toml(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return None
+
+
+def _as_problem(plain: dict[str, Any]) -> Problem:
+    """A problem as the process of the study tells it."""
+    keys = ("code", "where", "message", "suggestion", "warning", "note")
+    fixes = [
+        Fix(**{**f, "changes": tuple((str(k), v) for k, v in f["changes"])}) for f in plain["fixes"]
+    ]
+    return Problem(**{k: plain[k] for k in keys}, place=tuple(plain["place"]), fixes=tuple(fixes))
 
 
 def _listed(text: str, place: Place) -> list[object]:
@@ -57,6 +67,7 @@ class StudySession:
         self.checked: tuple[LocatedProblem, ...] | None = (
             None  # what the whole check found, if it is new
         )
+        self.notes: tuple[str, ...] = ()  # what was told when the study was proposed
         self._model: tuple[object, dict[str, Any]] | None = None
         self._aside: dict[Place, Any] = {}  # what was taken out, for those who want it back
         self._changed()
@@ -205,7 +216,7 @@ class StudySession:
         """What is wrong with the entry at exactly this place."""
         problems = self.problems or self.checked or ()
         here = [p.text for p in problems if p.place == place and not p.warning]
-        return in_page_words("; ".join(here))
+        return in_page_words("; ".join(here).replace(f"{self.folder.root}/", ""))
 
     def wrong_below(self, place: Place) -> int:
         """How many problems there are at a place and below."""
@@ -222,13 +233,19 @@ class StudySession:
         if self.checked is not None:
             return self.checked
         text = self.text
-        keys = ("code", "where", "message", "suggestion", "warning")
         answer = await self.ask("check")
-        problems = [Problem(**{k: p[k] for k in keys}) for p in answer["problems"]]
+        problems = [_as_problem(p) for p in answer["problems"]]
         located = tuple(located_problem(problem, text) for problem in problems)
         if text == self.text:
             self.checked = located
         return located
+
+    def fix(self, problem: LocatedProblem, fix: Fix) -> None:
+        """Make the edit that cures a problem; it can be undone as every other."""
+        text = text_with_fix(self.text, problem.where, fix, self.path.parent)
+        if text is None:
+            raise WebError("G071", f"the study has no entry of '{fix.name}' any more; check again")
+        self._write(text)
 
     # --- the model ----------------------------------------------------------------------------
 
@@ -238,7 +255,8 @@ class StudySession:
 
     async def model(self) -> dict[str, Any]:
         """What the model consists of; asked again when the study names another model."""
-        key = repr((self.tables.get("model"), self.tables.get("static"), self._cases_inputs()))
+        named = [self.tables.get(n) for n in ("model", "static", "columns")]
+        key = repr((*named, self._cases_inputs()))
         if self._model is None or self._model[0] != key:
             answer = await self.ask("model")
             for q in answer["quantities"]:

@@ -20,11 +20,11 @@ def equations(study: Path) -> dict[str, Any]:
     The class need not be complete: it is when its equations and inputs do not go together that an
     equation is to be left out. Classes of other kinds, and code nobody agreed to, have none.
     """
-    from estimica.simulate.load import ModelSource
+    from estimica.simulate.load import ModelSource, in_modelica
+    from estimica.simulate.modelica.functions import function_codes
     from estimica.source.load import load_flat
     from estimica.structure.causality.redefinition import equation_text
     from estimica.study.file.trust import untrusted_code
-    from estimica.study.optimica.model import in_modelica
 
     table, inputs = _named(study)
     source = table.get("source")
@@ -44,6 +44,7 @@ def equations(study: Path) -> dict[str, Any]:
         libraries=named.libraries,
         inputs=inputs,  # as the study itself is loaded, so that it is read once
         frontend=str(table.get("frontend", "estimica")),
+        functions=function_codes(table.get("functions", {}), study.parent),
     )
     texts = dict.fromkeys(map(equation_text, flat.equations))
     return {"equations": list(texts)[:MOST], "count": len(texts)}
@@ -61,4 +62,8 @@ def _named(study: Path) -> tuple[Mapping[str, Any], list[str]]:
         inputs = case.get("inputs") if isinstance(case, dict) else None
         if isinstance(inputs, dict) and case.get("active", True):
             names |= dict.fromkeys(inputs)
+    shared = tables.get("columns")
+    for name, entry in shared.items() if isinstance(shared, dict) else ():
+        if isinstance(entry, dict) and entry.get("role") == "input":
+            names[name] = None
     return model if isinstance(model, dict) else {}, list(names)

@@ -6,6 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,8 +61,7 @@ def check(study: Path) -> Answer:
     if asked is not None:
         known = {p.text for p in problems}
         problems += [p for p in check_design(asked) if p.text not in known]
-    keys = ("code", "where", "message", "suggestion", "warning", "text")
-    return {"problems": [{k: getattr(p, k) for k in keys} for p in problems]}
+    return {"problems": [{**asdict(p), "text": p.text} for p in problems]}
 
 
 def preview(
@@ -98,9 +98,25 @@ def match(study: Path, data: str | list[str], sheet: str | None = None) -> Answe
     from estimica.study.draft.columns import Table
     from estimica.study.draft.run import draft
 
-    text = draft(_model(study), "Model.mo", None, [Table("data", _data(study, data, sheet))])
-    (case,) = load_toml(text)["case"]
-    return {"case": {k: v for k, v in case.items() if k not in ("name", "data")}}
+    table = Table("data", _data(study, data, sheet))
+    (case,) = load_toml(draft(_model(study), "Model.mo", None, [table]).text)["case"]
+    shared = _shared_columns(study, table.data)
+    for kind in ("inputs", "outputs"):
+        if kind in case:
+            case[kind] = {n: e for n, e in case[kind].items() if n not in shared}
+    said = {"name", "data", *(["time", "time_scale"] if "time" in shared else [])}
+    return {"case": {k: v for k, v in case.items() if k not in said and v != {}}}
+
+
+def _shared_columns(study: Path, data: Data) -> set[str]:
+    """What a case with these data has from the columns of all cases already."""
+    try:
+        entries = load_toml(read_text(study, "utf-8-sig")).get("columns")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return set()
+    known = entries.items() if isinstance(entries, dict) else ()
+    columns = {n: e.get("column") if isinstance(e, dict) else e for n, e in known}
+    return {n for n, c in columns.items() if c in data.names or isinstance(c, (int, float))}
 
 
 def propose(study: Path, source: str, class_: str | None, data: list[str]) -> Answer:
@@ -109,20 +125,21 @@ def propose(study: Path, source: str, class_: str | None, data: list[str]) -> An
     Of an Optimica problem also its model, without the objective: `modelica`, and its `file`.
     """
     from estimica.apps.draft import draft_study
-    from estimica.study.optimica.problem import is_optimica
+    from estimica.source.optimica.problem import is_optimica
 
     if is_optimica(source):
         return _of_optimica(study, source, class_, data)
-    return {"text": draft_study(source, class_, [Path(d) for d in data], study.parent, [])}
+    drafted = draft_study(source, class_, [Path(d) for d in data], study.parent, [])
+    return {"text": drafted.text, "notes": [r.sentence for r in drafted.remarks]}
 
 
 def _of_optimica(study: Path, source: str, class_: str | None, data: list[str]) -> Answer:
     """What an optimization class says of free parameters, bounds and measurements."""
     from estimica.data.readers import read_data
+    from estimica.source.optimica.problem import read_problem
     from estimica.study.draft.columns import Table
     from estimica.study.draft.optimica import model_path, study_text
     from estimica.study.draft.run import relative
-    from estimica.study.optimica.problem import read_problem
 
     problem = read_problem(source, class_)
     tables = [Table(relative(d, study.parent), read_data(Path(d))) for d in data]
@@ -413,6 +430,7 @@ def _quantity(q: Quantity, model: Model) -> Answer:
         "structural": q.role == "parameter" and not q.tunable,
         "why_not": q.why_not,
         "can_drive": drives,
+        "difference": q.difference,
     }
 
 

@@ -28,12 +28,12 @@ class BodeGuess(Result):
 
     presenter = "estimica.experiment.guess.bode.present"
 
-    gain: float
-    tau: float
-    delay: float
+    gain: float  # at low frequencies
+    tau: float  # the time constant in s
+    delay: float  # in s
     frequency: Vector  # rad/s, rising
-    response: Complex
-    notes: tuple[str, ...] = ()
+    response: Complex  # G(jω) that was read
+    notes: tuple[str, ...] = ()  # what to know of it
 
     @property
     def corner(self) -> float:

@@ -38,16 +38,16 @@ class FirstGuess(Result):
 
     presenter = "estimica.experiment.guess.step.present"
 
-    gain: float
-    tau: float
-    delay: float
-    tangent: Tangent
-    second_order: SecondOrder | None
-    record: StepRecord
-    levels: StepLevels
-    curve: Transient
-    time_unit: str = "s"
-    units: dict[str, str] = field(default_factory=dict)
+    gain: float  # output over input
+    tau: float  # the time constant
+    delay: float  # before the output moves
+    tangent: Tangent  # the same by a tangent
+    second_order: SecondOrder | None  # of an output that overshoots
+    record: StepRecord  # the step that was read
+    levels: StepLevels  # before and after the step
+    curve: Transient  # the transient
+    time_unit: str = "s"  # of all times
+    units: dict[str, str] = field(default_factory=dict)  # of input and output
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from estimica.experiment.guess.quantities import (
     Assignment,
     Shape,
     Start,
+    Units,
     first_orders,
     nominal_values,
     starts,
@@ -53,8 +54,11 @@ def step_starts(
     """
     if guess.second_order is not None and not guess.second_order.damping:
         return {}  # it overshoots by all of its rise, as a motor's current does: no second order
+    if guess.second_order is None and not guess.tau > 0:
+        return {}  # it answers at once, as the current of a resistor does: no first order
     shapes = _shapes(guess)
     quantities = FIRST_ORDER if guess.second_order is None else SECOND_ORDER
+    units = Units(model, setting.input, setting.output)
     tried = list(candidates)[:MOST]
     try:
         trial = _Trial(model, guess, setting, tried)
@@ -64,7 +68,7 @@ def step_starts(
     def explains(assignment: Assignment) -> bool:
         return all(trial.explains(assignment, shape) for shape in shapes)
 
-    return starts(tried, quantities, explains, guess.parameters)
+    return starts(tried, quantities, explains, guess.parameters, units)
 
 
 def _shapes(guess: FirstGuess) -> list[Shape]:

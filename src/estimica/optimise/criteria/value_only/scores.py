@@ -17,12 +17,13 @@ import numpy as np
 from estimica.base.arrays import Flags, Indices, Vector
 from estimica.base.errors import EstimicaError, SimulationError
 from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.optimise.criteria.compiled_criterion import CompiledCriterion
 from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.measures import Window
 from estimica.optimise.criteria.panels import FIRST, Panels
 from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.optimise.criteria.signals import SignalFormula, sampled
-from estimica.optimise.criteria.trajectory import CompiledCriterion, TrajectoryScorer
+from estimica.optimise.criteria.trajectory import TrajectoryScorer
 from estimica.optimise.criteria.value_only import measures as quick
 from estimica.simulate.engine.layout import LOG_WIDTH
 from estimica.simulate.engine.result import LOG_SIZE, Run

@@ -23,9 +23,8 @@ from estimica.simulate.engine.evaluation import (
     push,
     set_inputs,
     set_result,
-    settle_unknowns,
 )
-from estimica.simulate.engine.events.departure import SOLVED, keep_start, shift, take_leave
+from estimica.simulate.engine.events.departure import SOLVED, keep_start, shift
 from estimica.simulate.engine.events.location import (  # fmt: skip
     FREE,
     before,
@@ -36,9 +35,9 @@ from estimica.simulate.engine.events.location import (  # fmt: skip
     polish,
     rates,
 )
+from estimica.simulate.engine.events.passage import enter_event, leave_event, settle_total
 from estimica.simulate.engine.status import CHATTERING, DONE, EVENT_ITERATION
-from estimica.simulate.engine.units import Unit, call_unit, engine_function, part
-from estimica.simulate.engine.unknowns.algebraic import FAILED
+from estimica.simulate.engine.units import Unit, engine_function, part
 
 Vector = Any
 #: rounds of the event iteration, and how often relations may take another side at one instant.
@@ -84,25 +83,6 @@ def move(rw: Vector, place: int, value: float) -> bool:
     changed = not abs(rw[place] - value) <= SOLVED * abs(value)
     rw[place] = value
     return changed
-
-
-@engine_function
-def settle_total(iw: Vector, rw: Vector, t: float) -> int:
-    """The unknowns at the point, with their total derivatives along the moving event time."""
-    nz, nh, m = iw[at.NZ], iw[at.NH], iw[at.M]
-    code = settle_unknowns(iw, rw, t, iw[at.O_W0], False)
-    if code == FAILED and nz:
-        # what has switched may have moved the solution far away
-        code = call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, 0, at.SEARCH)
-    if code or m == 0:
-        return code
-    for i in range(nh):
-        for j in range(m):
-            rate = rw[iw[at.O_VDOT] + nz + i]
-            rw[iw[at.O_VS] + (nz + i) * m + j] += rate * rw[iw[at.O_DT] + j]
-    if nz:
-        return call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, at.ALGEBRAIC_TOTAL, 0)
-    return 0
 
 
 @engine_function
@@ -387,6 +367,8 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
         return failure(code)
     if iw[at.NT] and rw[iw[at.O_FLAGS]] == 0.0:
         release_moved(iw, rw, t, blur)
+    if iw[at.BEFORE_EVENT]:
+        enter_event(iw, rw, t)
     for _ in range(OUTER_LIMIT):
         begin_round(iw, rw, t, blur)
         status = settle_round(iw, rw, t, blur)
@@ -409,13 +391,11 @@ def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
         immaterial = flips > 0 and moves_as_before(iw, rw)
         flipped = leave_surfaces(iw, rw, t, blur)
         if flipped < 0:
-            take_leave(iw, rw)
-            return DONE
+            return leave_event(iw, rw, t)
         flips += 1
         if flips > FLIP_LIMIT:
             if immaterial:  # bodies that stick beside the one that moves: their slopes are rounding
-                take_leave(iw, rw)
-                return DONE
+                return leave_event(iw, rw, t)
             iw[at.INDEX] = flipped
             return CHATTERING
     return EVENT_ITERATION

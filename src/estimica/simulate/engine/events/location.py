@@ -230,6 +230,7 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
     if cause >= -1:
         for j in range(m):
             rw[iw[at.O_DT] + j] = 0.0
+    moving = cause
     bent = False  # the cause was found to leave its surface against its slope: that is rounding
     if cause >= 0:
         slope = rw[iw[at.O_ZERO_RATE] + cause]
@@ -239,11 +240,14 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
         for j in range(m):
             if slope != 0.0 and not bent:
                 rw[iw[at.O_DT] + j] = -rw[iw[at.O_ZERO_S] + cause * m + j] / slope
+        if slope == 0.0 or bent:
+            moving = -1
     elif cause == -1 and iw[at.NT]:
         i = due(iw, rw, t, blur)
         for j in range(m):
             if i >= 0:
                 rw[iw[at.O_DT] + j] = rw[iw[at.O_INSTANT_S] + i * m + j]
+    rw[iw[at.O_FLAGS] + 2] = max(moving, -1)
     for i in range(ng):
         g, slope = side(iw, rw, i), rw[iw[at.O_ZERO_RATE] + i]
         true = rw[iw[at.O_D] + i] > 0.5

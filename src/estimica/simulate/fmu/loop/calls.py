@@ -104,6 +104,14 @@ def get_group(iw: Vector, rw: Vector, k: int, group: int, values: int) -> int:
 
 
 @engine_function
+def read_end(iw: Vector, rw: Vector) -> None:
+    """YHIGH := the outputs where an FMU has ended a run; NaN where it does not tell them."""
+    if get_group(iw, rw, 0, at.G_OUTPUTS, iw[at.O_YHIGH]):
+        for i in range(iw[at.NY]):
+            rw[iw[at.O_YHIGH] + i] = np.nan
+
+
+@engine_function
 def set_inputs(iw: Vector, rw: Vector, k: int, t: float) -> int:
     """Gives instance k the inputs at a time of the current piece."""
     nu = iw[at.NU]

@@ -20,7 +20,10 @@ from estimica.simulate.fmu.loop.calls import (
     initialise,
     instance,
     load_byte,
+    load_int,
+    read_end,
     set_inputs,
+    store_int,
 )
 from estimica.simulate.fmu.loop.unit import FmuUnit
 
@@ -29,6 +32,7 @@ Vector = Any
 #: still refuses does not mind the length
 SHORTEST = 2.0**-20
 LAST_GOOD = 2  # fmi2LastSuccessfulTime
+ENDED = 3  # fmi2Terminated
 
 
 @engine_function
@@ -41,7 +45,20 @@ def step_once(iw: Vector, t: float, h: float) -> int:
     found = checked_status(iw, at.DO_STEP, 0, status)
     if found == at.DONE and iw[at.FMI] == 3 and load_byte(memory + 4):
         return at.TERMINATED
+    if found == at.DISCARDED and asks_to_end(iw):
+        return at.TERMINATED
     return found
+
+
+@engine_function
+def asks_to_end(iw: Vector) -> bool:
+    """Whether an FMU of FMI 2 has discarded a step because it wants no further ones."""
+    if iw[at.FMI] != 2 or iw[at.TRUTH_STATUS] == 0:
+        return False
+    memory = iw[at.MEMORY]
+    store_int(memory, 0)
+    status = call_fmi(iw[at.TRUTH_STATUS], instance(iw, 0), ENDED, memory, 0, 0, 0, 0, 0, 0)
+    return status <= 1 and load_int(memory) != 0
 
 
 @engine_function
@@ -60,7 +77,7 @@ def reached(iw: Vector, t: float) -> float:
 
 
 @engine_function
-def advance(iw: Vector, t: float, end: float) -> int:
+def advance(iw: Vector, rw: Vector, t: float, end: float) -> int:
     """From t to `end`, in shorter steps where the FMU discards long ones."""
     memory, whole = iw[at.MEMORY], end - t
     h = whole
@@ -77,6 +94,8 @@ def advance(iw: Vector, t: float, end: float) -> int:
             h = 0.5 * step
             iw[at.REJECTED] += 1
             continue
+        if found == at.TERMINATED:
+            rw[iw[at.O_CLOCK] + at.NOW] = min(max(reached(iw, t), t), t + step)
         if found:
             return found
         t = end if last else t + step
@@ -122,7 +141,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if found == at.DONE:
             found = set_inputs(iw, rw, 0, 0.5 * (grid[k] + grid[k + 1]))
         if found == at.DONE:
-            found = advance(iw, grid[k], grid[k + 1])
+            found = advance(iw, rw, grid[k], grid[k + 1])
         if found:
             return found
         rw[clock + at.NOW] = grid[k + 1]
@@ -135,7 +154,10 @@ def _drive(iw: Vector, rw: Vector, t: float, h: float, a: int, b: int) -> int:
     """A whole run; everything but how it ended is in the arrays."""
     for k in range(at.PIECE, at.R_INSTANCE + 1):
         iw[k] = 0
-    return run_on(iw, rw)
+    found = run_on(iw, rw)
+    if found == at.TERMINATED:
+        read_end(iw, rw)
+    return found
 
 
 drive_cosimulation = FmuUnit(_drive)

@@ -16,6 +16,7 @@ from estimica.simulate.fmu.loop.calls import (
     load_byte,
     load_int,
     perturbed_states,
+    read_end,
     real,
     set_inputs,
     set_point,
@@ -236,7 +237,10 @@ def prepare(iw: Vector) -> None:
 def _drive(iw: Vector, rw: Vector, t: float, h: float, a: int, b: int) -> int:
     """A whole run; everything but how it ended is in the arrays."""
     prepare(iw)
-    return run_on(iw, rw)
+    found = run_on(iw, rw)
+    if found == at.TERMINATED:
+        read_end(iw, rw)
+    return found
 
 
 drive_exchange = FmuUnit(_drive)

@@ -34,11 +34,12 @@ FUNCTIONS = (
     ("fmi2DoStep", "fmi3DoStep"),
     ("fmi2GetRealStatus", ""),
     ("fmi2Terminate", "fmi3Terminate"),
+    ("fmi2GetBooleanStatus", ""),
 )
 (
     RESET, SETUP, ENTER_INIT, EXIT_INIT, SET_REAL, GET_REAL, SET_INT, GET_INT, SET_BOOL, GET_BOOL,
     ENTER_EVENT, NEW_STATES, ENTER_TIME, COMPLETED, SET_TIME, SET_X, GET_X, GET_RATES, GET_Z,
-    GET_NOMINALS, DIRECTIONAL, DO_STEP, REAL_STATUS, TERMINATE,
+    GET_NOMINALS, DIRECTIONAL, DO_STEP, REAL_STATUS, TERMINATE, TRUTH_STATUS,
 ) = range(len(FUNCTIONS))  # fmt: skip
 
 _next = count(len(FUNCTIONS))

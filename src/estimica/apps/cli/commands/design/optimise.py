@@ -139,13 +139,7 @@ def _search_design(
     options: Mapping[str, Any],
 ) -> Optimised:
     from estimica.optimise.optimum.run import optimise
-    from estimica.optimise.optimum.starts import DEFAULT
 
-    settings = run.settings
-    is_genetic = settings["method"] == "genetic"
-    per_start = settings["population"] if is_genetic else 2
-    starts = settings["starts"] or (1 if is_genetic else DEFAULT)
-    most = settings["max_evaluations"] or per_start * settings["max_iterations"] * starts
     names = [t.name for t in study.active_tuners]
     noted: DesignPoint | None = None
 
@@ -159,7 +153,7 @@ def _search_design(
             note = {"values": values, "criteria": criteria}
             run.writer.iteration(p.evaluations, p.cost, note)
         where = f"start {p.start} of {p.starts}  " if p.starts > 1 else ""
-        line.tell(f"{where}{p.evaluations} designs  {p.text}", min(p.evaluations / most, 1.0))
+        line.tell(f"{where}{p.evaluations} designs  {p.text}", p.share)
         if page:
             page.tell(p)
 

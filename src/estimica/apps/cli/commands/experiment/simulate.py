@@ -17,6 +17,7 @@ from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Samples
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.view import Curves, Page, Section, Table, text, write
+from estimica.data.calendar import Calendar
 from estimica.estimate.page_frame import ANSWER, source_name, with_reproduction
 from estimica.simulate.trajectory import Sensitivities, Trajectory
 from estimica.study.fields.counts import SIMULATED
@@ -73,7 +74,7 @@ def simulate(
         require_outputs(csv, page=plot)
         given = arguments.values("--set", fix or [])
         start_values = arguments.numbers("--start-value", start_value or [])
-        signals = arguments.inputs(input_ or [], hold)
+        signals, origin = arguments.inputs(input_ or [], hold)
         from estimica.simulate.load import ModelSource
 
         model: ModelicaModel | LinearModel
@@ -97,7 +98,18 @@ def simulate(
             )
         else:
             trajectory = model.simulate(*point, outputs=output or None, options=options)
+        trajectory = _on_the_calendar(trajectory, origin)
     _deliver(trajectory, str(source), plot, csv, as_json)
+
+
+def _on_the_calendar(trajectory: Trajectory, origin: str) -> Trajectory:
+    """The same with what the clock of its inputs shows; nothing where they have no dates."""
+    if not origin:
+        return trajectory
+    calendar = Calendar.of(origin)
+    shown = (calendar.at(float(t)) for t in np.round(trajectory.time, 3))
+    dates = tuple(d.isoformat(" ", "milliseconds" if d.microsecond else "seconds") for d in shown)
+    return replace(trajectory, origin=origin, dates=dates)
 
 
 def _times(model: ModelicaModel, start: float | None, stop: float | None, points: int) -> Vector:
@@ -179,13 +191,16 @@ def page(trajectory: Trajectory, source: str) -> Page:
         Section(heading, words, (replace(curves, title=""),))
         for (heading, words), curves in zip(_PARTS, curves_of(trajectory), strict=False)
     ]
-    wanted = f"To simulate the model {trajectory.model} of {source_name(source)} from {t[0]:g} to "
+    begin, end = f"{t[0]:g}", f"{t[-1]:g} s"
+    if trajectory.dates:
+        begin, end = trajectory.dates[0], trajectory.dates[-1]
+    wanted = f"To simulate the model {trajectory.model} of {source_name(source)} from {begin} to "
     answer = f"{len(t)} samples of each were computed."
     answer += "".join(f" Note: {note}." for note in trajectory.notes)
     if trajectory.termination:
         answer += f" The run was {_end_text(trajectory)}."
     first = (
-        Section("What was asked", f"{wanted}{t[-1]:g} s and to see {_listed(trajectory.names)}."),
+        Section("What was asked", f"{wanted}{end} and to see {_listed(trajectory.names)}."),
         Section(ANSWER, answer, (_ends(trajectory),)),
     )
     document = Page(f"Simulation: {trajectory.model}", tuple(shown))

@@ -57,9 +57,9 @@ def new(
     """Write a commented study file from a model and the columns of its data."""
     with reported("new", as_json):
         from estimica.apps.draft import draft_study
+        from estimica.source.optimica.problem import is_optimica
         from estimica.study.check.run import check_file
         from estimica.study.draft.run import require_new, write_study
-        from estimica.study.optimica.problem import is_optimica
         from estimica.study.petab.files import is_petab
 
         class_, files = _split(rest or [])
@@ -72,7 +72,9 @@ def new(
         elif is_petab(source):
             notes = _write_petab(source, path, rest or [], force=force)
         else:
-            write_study(path, draft_study(source, class_, files, path.parent, library or []))
+            drafted = draft_study(source, class_, files, path.parent, library or [])
+            write_study(path, drafted.text)
+            notes = drafted.notes
         problems = check_file(path)
     if as_json:
         outcome = {"status": "done", "message": f"wrote {path}"}
@@ -100,10 +102,10 @@ def _write_optimica(
 ) -> tuple[str, ...]:
     """Write the study of an optimization class and its model; notes come back."""
     from estimica.data.readers import read_data
+    from estimica.source.optimica.problem import read_problem
     from estimica.study.draft.columns import Table
     from estimica.study.draft.optimica import model_path, write_optimica_study
     from estimica.study.draft.run import relative, require_new
-    from estimica.study.optimica.problem import read_problem
 
     problem = read_problem(source, class_)
     tables = [Table(relative(f, path.parent), read_data(f)) for f in files]

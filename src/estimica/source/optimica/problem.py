@@ -10,12 +10,8 @@ from pathlib import Path
 from estimica.base.errors import StudyError
 from estimica.base.suggest import did_you_mean
 from estimica.source.libraries.files import read_text
-from estimica.source.syntax import tree
-from estimica.source.syntax.contents import class_of, classes_of, models_of, number_of
-from estimica.source.syntax.file import parse_file
-from estimica.source.syntax.tokens import place
-from estimica.study.optimica.objective import Objective, Residual, read_objective
-from estimica.study.optimica.text import (
+from estimica.source.optimica.objective import Objective, Residual, read_objective
+from estimica.source.optimica.text import (
     Head,
     blank,
     end_of_modifiers,
@@ -24,6 +20,10 @@ from estimica.study.optimica.text import (
     statement_around,
     translated,
 )
+from estimica.source.syntax import tree
+from estimica.source.syntax.contents import class_of, classes_of, models_of, number_of
+from estimica.source.syntax.file import parse_file
+from estimica.source.syntax.tokens import place
 
 DEEPEST = 8  # components within components that are searched for free parameters (chosen)
 #: what stands in the head of a class and says something that a fit can keep

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from estimica.base.errors import StudyError
+from estimica.source.optimica.text import Head
 from estimica.source.syntax import tree
 from estimica.source.syntax.contents import number_of
 from estimica.source.syntax.tokens import place
-from estimica.study.optimica.text import Head
 
 
 @dataclass(frozen=True)

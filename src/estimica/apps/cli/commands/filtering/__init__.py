@@ -1,0 +1,1 @@
+"""Commands on fits with noise in the states."""

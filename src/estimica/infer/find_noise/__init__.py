@@ -1,0 +1,1 @@
+"""Noise in one state at a time: which one helps most."""

@@ -1,0 +1,1 @@
+"""Forecasts: how it goes on after the data."""

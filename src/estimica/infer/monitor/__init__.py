@@ -1,0 +1,1 @@
+"""Monitor: estimation while data arrive, and the detection of changes."""

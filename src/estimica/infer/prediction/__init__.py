@@ -1,0 +1,1 @@
+"""Predictions of measured values from those some samples before."""

@@ -1,0 +1,1 @@
+"""Filters of models without equations: FMUs and Python functions, followed by differences."""

@@ -1,0 +1,1 @@
+"""Filters of linear models by exact steps."""
