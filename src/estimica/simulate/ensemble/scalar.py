@@ -1,0 +1,61 @@
+"""The scalar backend: one member after the other by the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from estimica.base.arrays import Vector
+from estimica.base.errors import SimulationError
+from estimica.simulate.engine.run import RunStart, integrate
+from estimica.simulate.ensemble.members import NO_START, EnsembleRun, Members
+from estimica.simulate.failure import failure_text
+from estimica.simulate.response import Response
+
+
+def begin(response: Response, thetas: Vector) -> Members:
+    """The consistent start of every member."""
+    c = response.configuration
+    h, m, many = c.kernel.hybrid, c.kernel.m, len(thetas)
+    members = Members(
+        np.full((many, h.nP), np.nan),
+        np.full((many, h.nx), np.nan),
+        np.full((many, h.nx, m), np.nan),
+        np.full((many, h.nz), np.nan),
+        np.full((many, h.nd), np.nan),
+        unbegun := dict[int, str](),
+    )
+    for k, theta in enumerate(thetas):
+        try:
+            start = c.initialiser.start(
+                response.with_tuners(theta), response.begin, response.pieces.values[0]
+            )
+        except SimulationError as error:
+            unbegun[k] = error.message
+            continue
+        members.P[k], members.x[k], members.z[k], members.d[k] = start.P, start.x, start.z, start.d
+        if m:
+            members.S[k] = start.S
+    return members
+
+
+def run_scalar(
+    response: Response, members: Members, which: Iterable[int] | None = None
+) -> EnsembleRun:
+    """All members, or some of them; those not asked for are left as NaN with status NO_START."""
+    kernel, times = response.configuration.kernel, response.times
+    many, n = len(members), len(times)
+    Y = np.full((many, n, kernel.ny), np.nan)
+    YS = np.full((many, n, kernel.ny, kernel.m), np.nan)
+    status = np.full(many, NO_START, np.int64)
+    failures = dict(members.unbegun)
+    for k in range(many) if which is None else which:
+        if k in members.unbegun:
+            continue
+        start = RunStart(members.x[k], members.S[k], members.z[k], members.d[k])
+        run = integrate(kernel, members.P[k], start, response.pieces, times, response.options)
+        Y[k], YS[k], status[k] = run.Y, run.YS, 0 if run.ok else run.status
+        if not run.ok:
+            failures[k] = failure_text(response, run)
+    return EnsembleRun(Y, YS, status, failures, np.ones(many, bool))
