@@ -79,6 +79,10 @@ def start_run(iw: Vector, rw: Vector) -> int:
         if status:
             return status
     status = begin(iw, rw, t)
+    if status == ALGEBRAIC and iw[at.LANES] > 1:
+        # members of a group that cannot be solved for leave it
+        if call_unit(iw[at.UNIT_LANES], iw, rw, t, 0.0, at.LANE_COLLAPSE, 0) == 0:
+            status = begin(iw, rw, t)
     if status == DONE and iw[at.HAS_EVENTS]:
         if iw[at.NT]:
             call_unit(iw[at.UNIT_EVENTS], iw, rw, t, rw[clock + at.BLUR],
