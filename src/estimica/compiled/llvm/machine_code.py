@@ -118,8 +118,8 @@ class _Writer(Instructions):
             if op == ca.OP_OUTPUT:
                 value = self.read(main, args[0])
                 # a vector that waits for the end of the function would hold a register
-                place = main.element(main.table("res", out[0]), out[1])
-                main.store(value, place, at_once=self.width.lanes > 1)
+                pointer = main.element(main.table("res", out[0]), out[1])
+                main.store(value, pointer, at_once=self.width.lanes > 1)
             elif op == ca.OP_CONST:
                 text = self.constant(f.instruction_constant(k))
                 self.work[out[0]] = Number(main=text, part=-1, fixed=text)

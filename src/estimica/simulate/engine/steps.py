@@ -128,6 +128,12 @@ def collapsed(iw: Vector, rw: Vector, t: float, ok: bool) -> int:
 
 
 @engine_function
+def lanes_left(iw: Vector, rw: Vector, t: float, task: int) -> bool:
+    """Takes members out of a group that cannot go on; whether others can."""
+    return call_unit(iw[at.UNIT_LANES], iw, rw, t, 0.0, task, 0) == 0
+
+
+@engine_function
 def take_fixed_step(iw: Vector, rw: Vector, stop: float) -> int:
     """One step of the length that the user has given, or to what comes before its end.
 
@@ -188,16 +194,16 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
         h = step / shrink if np.isfinite(error) else step * 0.1
         rejected = True
         # members of a group for which there is no number go on alone
-        if iw[at.LANES] > 1 and not np.isfinite(error):
-            if call_unit(iw[at.UNIT_LANES], iw, rw, t, step, at.LANE_REJECT, 0):
-                return TIME_LIMIT
+        lost = iw[at.LANES] > 1 and not np.isfinite(error)
+        if lost and not lanes_left(iw, rw, t, at.LANE_REJECT):
+            return TIME_LIMIT
         # the time would no longer move; the second limit is for runs that begin at zero
         if h < max(4.0 * EPS * abs(t), 1e-30 * span):
             rw[clock + at.NEXT_STEP] = h
             if iw[at.LANES] <= 1:
                 return collapsed(iw, rw, t, ok)
             # ... and so do those that hold the others up; as after a change of method
-            if call_unit(iw[at.UNIT_LANES], iw, rw, t, step, at.LANE_COLLAPSE, 0):
+            if not lanes_left(iw, rw, t, at.LANE_COLLAPSE):
                 return TIME_LIMIT
             h = 1e-6 * (stop - t)
     iw[at.STEPS] += 1

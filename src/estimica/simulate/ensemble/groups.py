@@ -159,7 +159,8 @@ def _point_to(workspace: Workspace, model: LaneModel, task: Task, ended: Vector)
     iw[at.ALL_Y], iw[at.ALL_YS] = address_of(task.Y), address_of(task.YS)
     iw[at.SINK] = at.TO_OUTPUTS if task.normal is None else at.TO_NORMAL
     if task.normal is not None:
-        assert task.value is not None and task.weight is not None
+        assert task.value is not None
+        assert task.weight is not None
         iw[at.ALL_NORMAL] = address_of(task.normal)
         iw[at.MEASURED], iw[at.WEIGHT] = address_of(task.value), address_of(task.weight)
         iw[at.MEASURED_STRIDE] = task.weight.size if len(task.value) > 1 else 0

@@ -1,5 +1,5 @@
-"""Arithmetic of one number of all lanes, as instructions on vectors; loops over lanes would be taken
-apart by the optimiser in ways that cost many times as much."""
+"""Arithmetic of one number of all lanes, as instructions on vectors; loops over lanes would be
+taken apart by the optimiser in ways that cost many times as much."""
 
 from __future__ import annotations
 
