@@ -85,7 +85,7 @@ class _Writer:
                 [_element("theta")],
                 [_element("w")],
                 None,
-            )  # fmt: skip
+            )
         )
 
     def add(

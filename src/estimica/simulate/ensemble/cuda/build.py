@@ -14,7 +14,7 @@ from estimica.compiled.cuda.equations import TunedEquations, tuned_equations, wh
 from estimica.compiled.cuda.model_text import CallsNotWritten, ModelText, model_text
 from estimica.compiled.cuda.operations import literal
 from estimica.simulate.engine import arrivals, status, steps
-from estimica.simulate.engine.methods import dormand_prince, rosenbrock
+from estimica.simulate.engine.methods import dormand_prince, rosenbrock, step_matrix
 from estimica.simulate.engine.options import IMPLICIT_EULER, Options
 from estimica.simulate.ensemble.cuda.program import Program
 from estimica.simulate.ensemble.cuda.records import records_text
@@ -27,7 +27,7 @@ UNROLLED, UNROLLED_STAGES = 24, 16
 INLINED = 600
 #: beyond these a thread works in memory alone and compiling takes minutes (chosen)
 MOST_NUMBERS, MOST_OPERATIONS = 512, 20_000
-#: threads of a block: small, since a block lasts as long as its slowest member (measured: bench/gpu)
+#: threads of a block: few, since it lasts as long as its slowest member (measured: bench/gpu)
 BLOCK = 64
 
 _PARAMETERS = (
@@ -43,7 +43,12 @@ _MODES = """
                          gradient + ((size_t)member * n_times + sample) * NY * M)
 #define STORE
 #else
-#define RESULTS double sums[AT_LEAST_ONE(NSUMS)]; EACH(i, NSUMS) sums[i] = 0.0
+#if SUMS_IN_SHARED && defined(__CUDACC__)
+#define RESULTS __shared__ double all_sums[AT_LEAST_ONE(NSUMS) * BLOCK]; \\
+  double *sums = all_sums + threadIdx.x; EACH(i, NSUMS) SUM(i) = 0.0
+#else
+#define RESULTS double sums[AT_LEAST_ONE(NSUMS)]; EACH(i, NSUMS) SUM(i) = 0.0
+#endif
 #define RECORD record(y, measured + (size_t)member * stride + (size_t)sample * NY, \\
                       weight + (size_t)sample * NY, sums)
 #define STORE store(sums, square + (size_t)member * NY, gradient + (size_t)member * NY * M, \\
@@ -102,7 +107,7 @@ def _program_of(response: Response) -> Program | str:
     arrays = (pieces.starts, pieces.values, pieces.slopes, response.times)
     starts, values, slopes, times = (np.ascontiguousarray(a, np.float64) for a in arrays)
     m, ny = len(c.tuning.wrt), len(c.outputs)
-    return Program(explicit, stiff, m, ny, starts, values, slopes, times)
+    return Program(explicit, stiff, m, ny, BLOCK, starts, values, slopes, times)
 
 
 def _is_stiff(response: Response) -> bool:
@@ -177,7 +182,8 @@ def _sizes(e: TunedEquations, text: ModelText, sloped: bool, watched: bool | Non
         UNROLL=full if entries.size <= UNROLLED else not_at_all,
         STAGE_LOOP=full if unroll else not_at_all,
         INLINING="__forceinline__" if text.operations <= INLINED else "__noinline__",
-        RUN_PARAMETERS=_PARAMETERS,
+        RUN_PARAMETERS=_PARAMETERS, SUMS_IN_SHARED=0,
+        BOUNDS=BLOCK,
         RUNNING=-2,
         COLLAPSED="NEEDS_STIFF" if watched else "STEP_TOO_SMALL",
         **{n: getattr(status, n) for n in _STATUS},
@@ -204,9 +210,10 @@ def _settings(options: Options) -> str:
 
 
 _PAIR = (
-    "C2 C3 C4 C5 A21 A31 A32 A41 A42 A43 A51 A52 A53 A54 A61 A62 A63 A64 A65 B1 B3 B4 B5 B6 "
-    "E1 E3 E4 E5 E6 E7 D1 D3 D4 D5 D6 D7"
-).split()
+    "C2", "C3", "C4", "C5", "A21", "A31", "A32", "A41", "A42", "A43", "A51", "A52", "A53", "A54",
+    "A61", "A62", "A63", "A64", "A65", "B1", "B3", "B4", "B5", "B6", "E1", "E3", "E4", "E5", "E6",
+    "E7", "D1", "D3", "D4", "D5", "D6", "D7",
+)  # fmt: skip
 
 
 def _pair() -> str:
@@ -221,7 +228,7 @@ def _pair() -> str:
 
 def _stiff_tables() -> str:
     """The coefficients of the stiff method."""
-    sizes = _define(GAMMA=rosenbrock.GAMMA, STAGES=rosenbrock.STAGES)
+    sizes = _define(GAMMA=step_matrix.GAMMA, STAGES=rosenbrock.STAGES)
     names = ("A", "C", "ALPHA", "GAMMA_SUM", "DENSE")
     return sizes + "".join(_table(n, getattr(rosenbrock, n)) for n in names)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-#: threads of a block, as the text says it
-_BLOCK = 64
 #: part of the free memory that one chunk of members may take (chosen: half is left for whoever
 #: works with the results)
 _SHARE = 0.5
@@ -23,8 +22,10 @@ class Launcher(ABC):
     xp: Any
 
     @abstractmethod
-    def run(self, text: str, write: bool, count: int, arguments: Sequence[object]) -> None:
-        """Threads 0 … count - 1 of the text's function `run`."""
+    def run(
+        self, text: str, write: bool, count: int, block: int, arguments: Sequence[object]
+    ) -> None:
+        """Threads 0 … count - 1 of the text's function `run`, so many in a block."""
 
     @abstractmethod
     def room(self) -> int:
@@ -45,14 +46,16 @@ class CupyLauncher(Launcher):
         self.xp = cupy
         self._kernels: dict[tuple[int, str, bool], Any] = {}
 
-    def run(self, text: str, write: bool, count: int, arguments: Sequence[object]) -> None:
+    def run(
+        self, text: str, write: bool, count: int, block: int, arguments: Sequence[object]
+    ) -> None:
         """Compiled by NVRTC at first; CuPy keeps what was compiled in its folder."""
         device = int(self.xp.cuda.Device().id)
         key = (device, text, write)
         if key not in self._kernels:
             options = ("--std=c++17", f"-DWRITE={int(write)}")
             self._kernels[key] = self.xp.RawKernel(text, "run", options=options)
-        self._kernels[key]((-(-count // _BLOCK),), (_BLOCK,), tuple(arguments))
+        self._kernels[key]((-(-count // block),), (block,), tuple(arguments))
 
     def room(self) -> int:
         """Part of what is free."""
@@ -63,6 +66,12 @@ class CupyLauncher(Launcher):
     def to_host(self, array: Any) -> Any:
         """Waits for the device."""
         return self.xp.asnumpy(array)
+
+
+@cache
+def this_device() -> CupyLauncher:
+    """The one launcher of this process, which keeps what it has compiled."""
+    return CupyLauncher()
 
 
 def available() -> str:

@@ -43,15 +43,15 @@ def _added(output: int, places: list[int], first: int) -> list[str]:
     lines = [
         f"if (weight[{output}] > 0.0) {{",
         f"  const double s = weight[{output}], r = s * (y[{output}] - value[{output}]);",
-        f"  sums[{first}] += r * r;",
+        f"  SUM({first}) += r * r;",
     ]
     if p:
         lines += [
             f"  UNROLL for (int a = 0; a < {p}; a++) {{",
             f"    const double j = s * y[{y} + a];",
-            f"    sums[{first + 1} + a] += j * r;",
+            f"    SUM({first + 1} + a) += j * r;",
             "    UNROLL for (int b = 0; b <= a; b++)",
-            f"      sums[{first + 1 + p} + a * (a + 1) / 2 + b] += j * (s * y[{y} + b]);",
+            f"      SUM({first + 1 + p} + a * (a + 1) / 2 + b) += j * (s * y[{y} + b]);",
             "  }",
         ]
     return [*lines, "}"]
@@ -59,14 +59,14 @@ def _added(output: int, places: list[int], first: int) -> list[str]:
 
 def _stored(output: int, tuners: list[int], first: int, m: int) -> list[str]:
     p = len(tuners)
-    lines = [f"square[{output}] = sums[{first}];"]
-    lines += [f"gradient[{output * m + j}] = sums[{first + 1 + a}];" for a, j in enumerate(tuners)]
+    lines = [f"square[{output}] = SUM({first});"]
+    lines += [f"gradient[{output * m + j}] = SUM({first + 1 + a});" for a, j in enumerate(tuners)]
     for a, j in enumerate(tuners):
         for b, k in enumerate(tuners[: a + 1]):
             row, column = (output * m + j) * m + k, (output * m + k) * m + j
             place = first + 1 + p + a * (a + 1) // 2 + b
             for where in sorted({row, column}):
-                lines.append(f"information[{where}] = sums[{place}];")
+                lines.append(f"information[{where}] = SUM({place});")
     return lines
 
 

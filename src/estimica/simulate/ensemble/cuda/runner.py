@@ -116,12 +116,12 @@ class _Runs:
                 np.int32(len(self.program.times)), pointer(values), np.int64(stride),
                 pointer(weight), *(pointer(r) for r in results), status, place, stopped,
             )  # fmt: skip
-            self.launcher.run(text, self.write, count, arguments)
+            self.launcher.run(text, self.write, count, self.program.block, arguments)
         return status, place, stopped
 
 
 def _chunks(many: int, size: int, room: int, host: bool) -> list[slice]:
-    """Stretches of members whose arrays fit; results that stay on the device are not cut by room."""
+    """Stretches of members whose arrays fit; what stays on the device is not cut by room."""
     longest = _MOST_MEMBERS
     if host:
         longest = max(1, min(longest, room // max(1, size)))

@@ -28,7 +28,7 @@ HELPER double error_between(double t, double step, const double *w, const double
   return total / (ROWS * MOST_DEFECT * MOST_DEFECT);
 }
 
-SHARED_BY_ALL void __launch_bounds__(BLOCK) run(RUN_PARAMETERS)
+SHARED_BY_ALL void __launch_bounds__(BOUNDS) run(RUN_PARAMETERS)
 {
   const int id = blockIdx.x * blockDim.x + threadIdx.x;
   if (id >= count) return;

@@ -47,7 +47,7 @@ HELPER void solve_columns(const double *a, const unsigned char *swapped, double 
   UNROLL for (int j = 0; j < (N - NX) / AT_LEAST_ONE(NX); j++) solve(a, swapped, b + j * NX);
 }
 
-SHARED_BY_ALL void __launch_bounds__(BLOCK) run(RUN_PARAMETERS)
+SHARED_BY_ALL void __launch_bounds__(BOUNDS) run(RUN_PARAMETERS)
 {
   const int id = blockIdx.x * blockDim.x + threadIdx.x;
   if (id >= count) return;
