@@ -16,8 +16,22 @@ from estimica.simulate.response import Response
 
 def begin(response: Response, thetas: Vector) -> Members:
     """The consistent start of every member."""
+    return begin_values(response, values_of(response, thetas))
+
+
+def values_of(response: Response, thetas: Vector) -> Vector:
+    """The independent constants of every member."""
+    thetas = np.asarray(thetas, np.float64)
+    values = np.empty((len(thetas), len(response.values)))
+    for k, theta in enumerate(thetas):
+        values[k] = response.with_tuners(theta)
+    return values
+
+
+def begin_values(response: Response, values: Vector) -> Members:
+    """The consistent start of every member, from its independent constants."""
     c = response.configuration
-    h, m, many = c.kernel.hybrid, c.kernel.m, len(thetas)
+    h, m, many = c.kernel.hybrid, c.kernel.m, len(values)
     members = Members(
         np.full((many, h.nP), np.nan),
         np.full((many, h.nx), np.nan),
@@ -26,11 +40,9 @@ def begin(response: Response, thetas: Vector) -> Members:
         np.full((many, h.nd), np.nan),
         unbegun := dict[int, str](),
     )
-    for k, theta in enumerate(thetas):
+    for k, row in enumerate(values):
         try:
-            start = c.initialiser.start(
-                response.with_tuners(theta), response.begin, response.pieces.values[0]
-            )
+            start = c.initialiser.start(row, response.begin, response.pieces.values[0])
         except SimulationError as error:
             unbegun[k] = error.message
             continue
@@ -41,10 +53,13 @@ def begin(response: Response, thetas: Vector) -> Members:
 
 
 def run_scalar(
-    response: Response, members: Members, which: Iterable[int] | None = None
+    response: Response,
+    members: Members,
+    which: Iterable[int] | None = None,
+    times: Vector | None = None,
 ) -> EnsembleRun:
     """All members, or some of them; those not asked for are left as NaN with status NO_START."""
-    kernel, times = response.configuration.kernel, response.times
+    kernel, times = response.configuration.kernel, response.times if times is None else times
     many, n = len(members), len(times)
     Y = np.full((many, n, kernel.ny), np.nan)
     YS = np.full((many, n, kernel.ny, kernel.m), np.nan)
