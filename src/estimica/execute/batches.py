@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from estimica.execute.outcome import ItemOutcome, Kind
-from estimica.execute.pieces import OnPiece, noted_outcome, outcome_payload, restored
+from estimica.execute.pieces import OnPiece, noted_outcome, outcome_payload
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for, processors
@@ -41,6 +41,11 @@ class WorkedBy:
     reason: str = ""  # why it is not the backend that was asked for
 
     @property
+    def is_worth_a_word(self) -> bool:
+        """Whether it is not what everybody would expect."""
+        return self.backend != "scalar" or bool(self.reason)
+
+    @property
     def words(self) -> str:
         """The same in a sentence."""
         told = f"computed {WORDS[self.backend]}"
@@ -65,7 +70,8 @@ def map_in_batches(
 ) -> None:
     """Do the batches of which the run has not noted every piece; see `map_with_checkpoints`.
 
-    `task` gives a value for each piece of a batch. Pieces that are noted already stay as they are.
+    `task` gives a value for each piece of a batch, as JSON has it: lists, texts and numbers, which
+    come from the store as they went there. Pieces that are noted already stay as they are.
     """
     noted = run.checkpoints()
     keys = list(pieces)
@@ -87,7 +93,7 @@ def map_in_batches(
             if number in new:
                 own = ItemOutcome(value) if outcome.done else outcome
                 run.checkpoint(keys[number], outcome_payload(own))
-                told.append((number, restored(own)))
+                told.append((number, own))
         run.flush()  # what is done is never done again, whenever the process is killed
         for number, own in told:
             on_piece(number, own)

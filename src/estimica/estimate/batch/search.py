@@ -44,6 +44,8 @@ ENDED, ENDED_STEP = 1e-3, 1e-6
 DETERMINED = 1e-6
 #: steps in a row that gain nothing. Chosen: λ has grown by 2⁴⁵ then, and the cost is not smooth
 REJECTIONS = 9
+#: steps that are taken although they gain nothing. Chosen: each is some digits of the unknowns
+SETTLING = 3
 #: damping of a search that begins near its end, and of one that does not: as in `infer.refit` and
 #: `estimate.search.methods`
 NEAR, USUAL = 1e-6, 0.1
@@ -163,6 +165,7 @@ class _Descent:
         self.near = xp.full(many, near)
         self.damping, self.growth = xp.zeros(many), xp.full(many, 2.0)
         self.foreseen, self.rejected = xp.zeros(many, int), xp.zeros(many, int)
+        self.settling = xp.zeros(many, int)
         self.evaluations, self.steps = xp.zeros(many, int), xp.zeros(many, int)
 
     def running(self) -> Array:
@@ -209,7 +212,9 @@ class _Descent:
         self._judge(who[better & done], ended=True)
         worse = point.ok & ~better
         over = worse & (predicted <= GAIN * content)
-        self._judge(who[over], ended=True)
+        level = over & (gained >= -GAIN * content) & (self.settling[who] < SETTLING)
+        self._settle(who, level, point)
+        self._judge(who[over & ~level], ended=True)
         self._reject(who[worse & ~over])
 
     def result(self) -> BatchResult:
@@ -292,6 +297,17 @@ class _Descent:
         self.growth[own] = 2.0
         self.rejected[own] = 0
         self.steps[own] += 1
+
+    def _settle(self, who: Array, level: Array, point: _Points) -> None:
+        """Take steps that gain nothing, where all that is left to gain is lost in the accuracy of
+        the simulation: gradients tell the optimum better than costs."""
+        chosen = self.xp.flatnonzero(level)
+        if not len(chosen):
+            return
+        own = who[chosen]
+        self._put(own, point.of(chosen))
+        self.settling[own] += 1
+        self._judge(own, ended=False)
 
     def _reject(self, who: Array) -> None:
         """More damping, faster each time; who was thought to be near begins again."""

@@ -13,22 +13,23 @@ def inverse_factor(A: Array, xp: Any) -> tuple[Array, Array]:
     Where a pivot is not positive, A is singular to rounding and W means nothing. Written out, so
     that every module gives it for many small matrices at the price of some operations on arrays.
     """
-    n = A.shape[1]
-    factor, inverse = xp.zeros_like(A), xp.zeros_like(A)
-    positive = xp.ones(A.shape[0], bool)
+    n, many = A.shape[1], A.shape[0]
+    A = xp.ascontiguousarray(A.transpose(1, 2, 0))  # members last: operations run along them
+    factor, inverse = xp.zeros((n, n, many)), xp.zeros((n, n, many))
+    positive = xp.ones(many, bool)
     for j in range(n):
-        row = factor[:, j, :j]
-        pivot = A[:, j, j] - (row * row).sum(axis=1)
+        row = factor[j, :j]
+        pivot = A[j, j] - (row * row).sum(axis=0)
         positive &= pivot > 0
         root = xp.sqrt(xp.where(pivot > 0, pivot, 1.0))
-        factor[:, j, j] = root
+        factor[j, j] = root
         if j + 1 < n:
-            below = A[:, j + 1 :, j] - (factor[:, j + 1 :, :j] * row[:, None, :]).sum(axis=2)
-            factor[:, j + 1 :, j] = below / root[:, None]
-        inverse[:, j, :] = -(row[:, :, None] * inverse[:, :j, :]).sum(axis=1)
-        inverse[:, j, j] += 1.0
-        inverse[:, j, :] /= root[:, None]
-    return inverse, positive
+            below = A[j + 1 :, j] - (factor[j + 1 :, :j] * row).sum(axis=1)
+            factor[j + 1 :, j] = below / root
+        # the columns behind the diagonal stay zero
+        inverse[j, :j] = -(row[:, None] * inverse[:j, :j]).sum(axis=0) / root
+        inverse[j, j] = 1 / root
+    return xp.ascontiguousarray(inverse.transpose(2, 0, 1)), positive
 
 
 def applied(W: Array, vector: Array) -> Array:
