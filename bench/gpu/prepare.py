@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from problems import PROBLEMS, RTOL, Problem  # noqa: E402
+from problems import PROBLEMS, RTOL, Problem
 
-import estimica as es  # noqa: E402
-from estimica.simulate.ensemble.cuda import build  # noqa: E402
-from estimica.simulate.ensemble.cuda.program import Program  # noqa: E402
-from estimica.simulate.ensemble.members import Measured  # noqa: E402
-from estimica.simulate.ensemble.ensemble import Ensemble  # noqa: E402
+import estimica as es
+from estimica.simulate.ensemble.cuda import build
+from estimica.simulate.ensemble.cuda.program import Program
+from estimica.simulate.ensemble.ensemble import Ensemble
+from estimica.simulate.ensemble.members import Measured
 
 #: members whose numbers are compared with the scalar engine's
 COMPARED = 64

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 
-_WORDS = ("explicit", "stiff", "m", "ny", "block")
+_WORDS = ("explicit", "stiff", "m", "ny", "block", "rows")
 _ARRAYS = ("starts", "values", "slopes", "times")
 
 
@@ -30,6 +30,7 @@ class Program:
     m: int
     ny: int
     block: int  # threads that a GPU keeps together
+    rows: bool  # normal equations are products of rows that are written, not sums of a thread
     starts: Vector  # (nq,)
     values: Vector  # (nq, nu)
     slopes: Vector  # (nq, nu)
