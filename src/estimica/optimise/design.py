@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.formulas import ValueScorer
+from estimica.optimise.criteria.population import PopulationScoring, ScoredDesigns, Scorer
 from estimica.optimise.criteria.score import (
     CriterionInCase,
     DesignPoint,
@@ -36,32 +36,22 @@ from estimica.study.study import Study
 STEP = 1e-4
 
 
-class Scorer(Protocol):
-    """Some criteria of one case."""
-
-    @property
-    def places(self) -> Sequence[CriterionInCase]:
-        """What it measures."""
-
-    def at(
-        self, tuners: Vector, *, slopes: bool, courses: Courses | None = None
-    ) -> list[Measure] | str:
-        """Its measures, with gradients by the tuners where it has them, or why there are none.
-
-        The signals that it looks at go to `courses`.
-        """
-
-
 class Design:
     """All criteria in all cases; those without a gradient of their own are differenced."""
 
     def __init__(
-        self, unknowns: Unknowns, scorers: Sequence[Scorer], places: Sequence[CriterionInCase]
+        self,
+        unknowns: Unknowns,
+        scorers: Sequence[Scorer],
+        places: Sequence[CriterionInCase],
+        backend: str = "auto",
     ) -> None:
         self.unknowns = unknowns
+        self._backend = backend
         self.places = tuple(places)
         self._scorers = tuple(scorers)
         self._quick = self._scorers  # of values without slopes
+        self._many: tuple[Scorer, ...] | None = None  # of values of many designs at once
         order = [p for s in scorers for p in s.places]
         self._order = np.array([order.index(p) for p in places], int)
         self.simulations = 0
@@ -82,15 +72,27 @@ class Design:
 
         For many samples: each is one simulation then.
         """
-        self._quick = self._glancing
+        self._quick = self._many = self._glancing
 
     @cached_property
     def _glancing(self) -> tuple[Scorer, ...]:
+        return self._value_only(tight=False)
+
+    def _value_only(self, *, tight: bool) -> tuple[Scorer, ...]:
         start = self.unknowns.values(self.unknowns.start)
         return tuple(
-            value_only_scorer(s, start) if isinstance(s, TrajectoryScorer) else s
+            value_only_scorer(s, start, self._backend, tight=tight)
+            if isinstance(s, TrajectoryScorer)
+            else s
             for s in self._scorers
         )
+
+    @property
+    def many(self) -> tuple[Scorer, ...]:
+        """What scores many designs at once, as exactly as `at` scores one."""
+        if self._many is None:
+            self._many = self._value_only(tight=True)
+        return self._many
 
     def glance(self, q: Vector) -> DesignPoint | FailedDesign:
         """The scores as exactly as the study's own tolerances say: enough to see what is worse."""
@@ -145,6 +147,22 @@ class Design:
             factors,
             ended=self._ended(measures),
         )
+
+    def at_all(self, q: Vector, courses: Sequence[Mapping[str, Courses]] = ()) -> ScoredDesigns:
+        """The scores of many designs, (designs, n) coordinates, without slopes.
+
+        Those that cannot be scored together, or lie so close to a demand that it must be the engine
+        that decides, are scored one by one. The signals of the runs go to `courses`, one for each
+        design where there are any.
+        """
+        tuners = self.unknowns.values(q)
+        scoring = PopulationScoring(tuners, [self.unknowns.named(t) for t in tuners], courses)
+        parts = [scoring.of(scorer) for scorer in self.many]
+        self.simulations += scoring.simulations
+        values, least = (np.hstack(part)[:, self._order] for part in zip(*parts, strict=True))
+        failed = list(scoring.failures)
+        values[failed], least[failed] = np.nan, np.nan
+        return ScoredDesigns(q, tuners, self.places, values, least, scoring.failures, scoring.ended)
 
     def _ended(self, measures: Sequence[Measure]) -> dict[str, str]:
         """The cases whose runs the model has ended by itself."""

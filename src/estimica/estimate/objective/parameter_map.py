@@ -104,6 +104,15 @@ class ParameterMap:
                 slopes[i, self.tuners.index(name)] = float(partial.at(known))
         return np.concatenate([direct, derived]), slopes
 
+    def of_all(self, tuners: Vector) -> Vector:
+        """The parameters (L, parameters) at L sets of values of the active tuners (L, tuners)."""
+        direct = tuners[:, self._places]
+        if not self._formulas:
+            return direct
+        known = self.fixed | dict(zip(self.tuners, tuners.T, strict=True))
+        derived = [np.broadcast_to(f.at(known), len(tuners)) for f in self._formulas]
+        return np.column_stack([direct, *derived])
+
     def written(
         self,
         tuners: Sequence[Symbol],

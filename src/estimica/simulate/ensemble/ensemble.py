@@ -34,8 +34,12 @@ class Ensemble:
 
     def at(self, thetas: Vector) -> EnsembleRun:
         """Outputs and derivatives of every member; thetas is (L, m)."""
-        thetas = np.ascontiguousarray(thetas, np.float64)
-        return run_scalar(self.response, begin(self.response, thetas))
+        values = np.array([self.response.with_tuners(t) for t in np.atleast_2d(thetas)])
+        return self.at_values(values, self.response.times)
+
+    def at_values(self, values: Vector, times: Vector) -> EnsembleRun:
+        """The same at values of all independent constants, sampled at `times`."""
+        return run_scalar(self.response, begin(self.response, values), times)
 
     def normal(self, thetas: Vector, measured: Measured) -> NormalEquations:
         """Σ r², Jᵀr and JᵀJ of every member, output by output."""

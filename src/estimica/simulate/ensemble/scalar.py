@@ -14,10 +14,10 @@ from estimica.simulate.failure import failure_text
 from estimica.simulate.response import Response
 
 
-def begin(response: Response, thetas: Vector) -> Members:
-    """The consistent start of every member."""
+def begin(response: Response, values: Vector) -> Members:
+    """The consistent start of every member, at values of the independent constants."""
     c = response.configuration
-    h, m, many = c.kernel.hybrid, c.kernel.m, len(thetas)
+    h, m, many = c.kernel.hybrid, c.kernel.m, len(values)
     members = Members(
         np.full((many, h.nP), np.nan),
         np.full((many, h.nx), np.nan),
@@ -26,11 +26,9 @@ def begin(response: Response, thetas: Vector) -> Members:
         np.full((many, h.nd), np.nan),
         unbegun := dict[int, str](),
     )
-    for k, theta in enumerate(thetas):
+    for k, row in enumerate(values):
         try:
-            start = c.initialiser.start(
-                response.with_tuners(theta), response.begin, response.pieces.values[0]
-            )
+            start = c.initialiser.start(row, response.begin, response.pieces.values[0])
         except SimulationError as error:
             unbegun[k] = error.message
             continue
@@ -41,21 +39,24 @@ def begin(response: Response, thetas: Vector) -> Members:
 
 
 def run_scalar(
-    response: Response, members: Members, which: Iterable[int] | None = None
+    response: Response, members: Members, times: Vector, which: Iterable[int] | None = None
 ) -> EnsembleRun:
     """All members, or some of them; those not asked for are left as NaN with status NO_START."""
-    kernel, times = response.configuration.kernel, response.times
+    kernel = response.configuration.kernel
     many, n = len(members), len(times)
     Y = np.full((many, n, kernel.ny), np.nan)
     YS = np.full((many, n, kernel.ny, kernel.m), np.nan)
     status = np.full(many, NO_START, np.int64)
     failures = dict(members.unbegun)
+    logs: dict[int, Vector] = {}
     for k in range(many) if which is None else which:
         if k in members.unbegun:
             continue
         start = RunStart(members.x[k], members.S[k], members.z[k], members.d[k])
         run = integrate(kernel, members.P[k], start, response.pieces, times, response.options)
         Y[k], YS[k], status[k] = run.Y, run.YS, 0 if run.ok else run.status
+        if run.log.size:
+            logs[k] = run.log
         if not run.ok:
             failures[k] = failure_text(response, run)
-    return EnsembleRun(Y, YS, status, failures, np.ones(many, bool))
+    return EnsembleRun(Y, YS, status, failures, np.ones(many, bool), logs)
