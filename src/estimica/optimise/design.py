@@ -27,13 +27,18 @@ from estimica.optimise.criteria.score import (
     known_least,
 )
 from estimica.optimise.criteria.trajectory import TrajectoryScorer
-from estimica.optimise.criteria.value_only.scores import value_only_scorer
+from estimica.optimise.criteria.value_only.scores import ValueOnlyScorer, value_only_scorer
 from estimica.study.criterion import Criterion
 from estimica.study.study import Study
 
 #: of a central difference, in coordinates of size one: the cube root of an error of 1e-12 balances
 #: it with the truncation (Gill, Murray and Wright, Practical Optimization, 1981, section 8.6)
 STEP = 1e-4
+#: of a block of designs that are scored together: steps times states of all its runs, some 0.1 s,
+#: after which progress can be told; numbers of one case, 32 MB; and the sizes between which it is
+BLOCK_WORK = 1e6
+BLOCK_NUMBERS = 4e6
+SMALLEST, LARGEST = 16, 512
 
 
 class Design:
@@ -53,7 +58,7 @@ class Design:
         self._quick = self._scorers  # of values without slopes
         self._many: tuple[Scorer, ...] | None = None  # of values of many designs at once
         order = [p for s in scorers for p in s.places]
-        self._order = np.array([order.index(p) for p in places], int)
+        self.order = np.array([order.index(p) for p in places], int)
         self.simulations = 0
         self.differenced: set[str] = set()  # labels of criteria without exact gradients
 
@@ -72,10 +77,11 @@ class Design:
 
         For many samples: each is one simulation then.
         """
-        self._quick = self._many = self._glancing
+        self._quick = self._many = self.glancing
 
     @cached_property
-    def _glancing(self) -> tuple[Scorer, ...]:
+    def glancing(self) -> tuple[Scorer, ...]:
+        """What scores as exactly as the study's own tolerances say."""
         return self._value_only(tight=False)
 
     def _value_only(self, *, tight: bool) -> tuple[Scorer, ...]:
@@ -94,10 +100,21 @@ class Design:
             self._many = self._value_only(tight=True)
         return self._many
 
+    @cached_property
+    def block(self) -> int:
+        """How many designs are scored together; see `block_size`."""
+        return block_size(self.many)
+
+    @property
+    def backend(self) -> str:
+        """What simulates many designs: a backend of ensembles, or "" where there is none."""
+        chosen = [s.backend for s in self.many if isinstance(s, ValueOnlyScorer)]
+        return next((b for b in chosen if b != "scalar"), "scalar") if chosen else ""
+
     def glance(self, q: Vector) -> DesignPoint | FailedDesign:
         """The scores as exactly as the study's own tolerances say: enough to see what is worse."""
         tuners = self.unknowns.values(q)
-        measures = self._measured(tuners, False, self._glancing)
+        measures = self._measured(tuners, False, self.glancing)
         if isinstance(measures, FailedDesign):
             return measures
         values = np.array([m.value for m in measures], float)
@@ -156,12 +173,9 @@ class Design:
         design where there are any.
         """
         tuners = self.unknowns.values(q)
-        scoring = PopulationScoring(tuners, [self.unknowns.named(t) for t in tuners], courses)
-        parts = [scoring.of(scorer) for scorer in self.many]
+        scoring = PopulationScoring(tuners, self.unknowns.named, courses)
+        values, least = scoring.of_all(self.many, self.order)
         self.simulations += scoring.simulations
-        values, least = (np.hstack(part)[:, self._order] for part in zip(*parts, strict=True))
-        failed = list(scoring.failures)
-        values[failed], least[failed] = np.nan, np.nan
         return ScoredDesigns(q, tuners, self.places, values, least, scoring.failures, scoring.ended)
 
     def _ended(self, measures: Sequence[Measure]) -> dict[str, str]:
@@ -188,7 +202,7 @@ class Design:
                     told = f"criterion '{place.criterion.name}' is {measure.value}"
                     return FailedDesign(case, told, self.unknowns.named(tuners))
             measures += own
-        return [measures[k] for k in self._order]
+        return [measures[k] for k in self.order]
 
     def _differences(self, q: Vector, values: Vector) -> Vector:
         """Slopes by central differences, one-sided at a bound or beside a failure."""
@@ -212,6 +226,20 @@ class Design:
             if width > 0:
                 slopes[:, j] = (ends[0] - ends[1]) / width
         return slopes
+
+
+def block_size(scorers: Sequence[Scorer]) -> int:
+    """How many designs are scored together: always the same number, whoever does the work.
+
+    One where some case is not scored in an ensemble.
+    """
+    if any(isinstance(s, TrajectoryScorer) for s in scorers):
+        return 1
+    runs = [s for s in scorers if isinstance(s, ValueOnlyScorer)]
+    work = max(1, sum(s.work for s in runs))
+    room = max([1, *(s.numbers for s in runs)])
+    size = np.clip(min(BLOCK_WORK / work, BLOCK_NUMBERS / room), SMALLEST, LARGEST)
+    return 2 ** int(np.log2(size))
 
 
 def require_criteria(study: Study) -> tuple[Criterion, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from estimica.base.arrays import Flags, Indices, Vector
-from estimica.base.errors import DesignError, EstimicaError
+from estimica.base.errors import DesignError
 from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
-from estimica.execute.outcome import ItemOutcome, error_text
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for
+from estimica.execute.workers.threads import in_threads
 from estimica.optimise.assess.families import (
     Family,
     SampleCourses,
@@ -31,7 +32,8 @@ from estimica.optimise.assess.families import (
 )
 from estimica.optimise.assess.result import Assessment, FailedSample, local_sensitivity
 from estimica.optimise.assess.samples import Samples
-from estimica.optimise.criteria.score import FailedDesign
+from estimica.optimise.criteria.courses import Courses
+from estimica.optimise.criteria.population import ScoredDesigns
 from estimica.optimise.design import Design, prepare_design
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -45,8 +47,9 @@ SAMPLES = "scores of samples "
 
 
 OnProgress = Callable[[Progress], None]
-#: values of some samples, and whether the signals of each are wanted for its curves
-Piece = tuple[list[list[float]], list[bool]]
+#: the number of the first of some samples, their values, and whether the signals of each are
+#: wanted for its curves
+Piece = tuple[int, list[list[float]], list[bool]]
 
 
 def assess(
@@ -73,7 +76,7 @@ def assess(
     varied = sampled_study(study, samples.names, samples.values[:1])
     with one_thread():
         design = _prepared(varied)
-    board = _SampleResults(samples, len(design.places), curves, progress)
+    board = _SampleResults(samples, len(design.places), curves, progress, design.block)
     writer = run or NoRunWriter()
     local, interrupted = None, False
     drawn: tuple[Family, ...] = ()
@@ -81,7 +84,8 @@ def assess(
         board.take_up(writer)
         with one_thread():
             seconds = board.try_out(design, writer)
-        with executor_for(executor, workers) as hands:
+        with executor_for(executor, workers) as who:
+            hands = in_threads(who) if design.block > 1 else who
             pieces = board.pieces(seconds, hands.workers)
             firsts = list(pieces)
             context = Context(partial(_built, study, samples.names, samples.values[:1]), design)
@@ -92,7 +96,7 @@ def assess(
                 context=context,
                 run=writer,
                 on_piece=lambda k, outcome: board.note(
-                    firsts[k], len(pieces[firsts[k]][0]), outcome
+                    firsts[k], len(pieces[firsts[k]][1]), outcome
                 ),
             )
             if curves:
@@ -124,8 +128,14 @@ class _SampleResults:
     """What is known of the samples so far."""
 
     def __init__(
-        self, samples: Samples, places: int, curves: int, progress: OnProgress | None
+        self,
+        samples: Samples,
+        places: int,
+        curves: int,
+        progress: OnProgress | None,
+        block: int = 1,
     ) -> None:
+        self._block = block
         self._values = samples.values
         self._progress = progress
         self._drawn = expected_rows(samples.draws, len(samples), curves)
@@ -161,36 +171,44 @@ class _SampleResults:
         first = int(open_[0])
         rows: list[Mapping[str, Any]] = []
         begun = perf_counter()
-        for number in open_[:LARGEST].tolist():
-            if rows and (number != first + len(rows) or perf_counter() - begun > TRIAL):
+        for part in blocks(open_[:LARGEST], self._block):
+            late = perf_counter() - begun > TRIAL or self._block > 1
+            if rows and (part[0] != first + len(rows) or late):
                 break
-            rows += _scored(design, self._piece([number]))
+            rows += _scored(design, self._piece(part))
         run.checkpoint(_key(first), {"value": rows})
         run.flush()
         self.note(first, len(rows), ItemOutcome(rows))
         return (perf_counter() - begun) / len(rows)
 
-    def _piece(self, numbers: Sequence[int] | Indices) -> Piece:
-        return self._values[numbers].tolist(), self._drawn[numbers].tolist()
+    def _piece(self, numbers: Indices) -> Piece:
+        return int(numbers[0]), self._values[numbers].tolist(), self._drawn[numbers].tolist()
 
     def pieces(self, seconds: float, workers: int) -> dict[int, Piece]:
-        """What is open, in stretches of about equal time, by the number of their first sample."""
-        open_ = np.flatnonzero(~self.done)
-        if not len(open_):
-            return {}
-        share = math.ceil(len(open_) / (SHARES * max(workers, 1)))
-        size = int(np.clip(PIECE / seconds, 1, min(LARGEST, share)))
-        pieces = {}
-        for stretch in np.split(open_, np.flatnonzero(np.diff(open_) > 1) + 1):
-            for k in range(0, len(stretch), size):
-                part = stretch[k : k + size]
-                pieces[int(part[0])] = self._piece(part)
+        """What is open, in stretches of about equal time, by the number of their first sample.
+
+        They are whole blocks, so that what is scored together does not depend on the workers.
+        """
+        parts = blocks(np.flatnonzero(~self.done), self._block)
+        share = math.ceil(len(parts) / (SHARES * max(workers, 1)))
+        most = max(1, LARGEST // self._block)
+        size = int(np.clip(PIECE / seconds / self._block, 1, min(most, max(share, 1))))
+        pieces: dict[int, Piece] = {}
+        first, held = 0, list[Indices]()
+        for part in parts:
+            if held and (len(held) == size or part[0] != held[-1][-1] + 1):
+                pieces[first] = self._piece(np.concatenate(held))
+                held = []
+            first = first if held else int(part[0])
+            held.append(part)
+        if held:
+            pieces[first] = self._piece(np.concatenate(held))
         return pieces
 
     def complete(self, chosen: Indices, hands: Executor, context: Context[Design]) -> None:
         """Simulate again what is drawn and was not expected to be: extremes, stand-ins."""
         open_ = [int(k) for k in chosen if int(k) not in self.courses]
-        items: list[Piece] = [([self._values[k].tolist()], [True]) for k in open_]
+        items: list[Piece] = [(k, [self._values[k].tolist()], [True]) for k in open_]
         for k, outcome in zip(open_, hands.map(_scored, items, context=context), strict=True):
             if outcome.done:
                 self.courses[k] = outcome.result()[0].get("courses", {})
@@ -278,29 +296,50 @@ def _prepared(varied: Study) -> Design:
     return design
 
 
+def blocks(numbers: Indices, size: int) -> list[Indices]:
+    """Rising numbers of samples, cut between blocks of `size` and where some are missing."""
+    if not len(numbers):
+        return []
+    edges = (np.diff(numbers) > 1) | (np.diff(numbers // size) > 0)
+    return np.split(numbers, np.flatnonzero(edges) + 1)
+
+
 def _scored(design: Design, piece: Piece) -> list[Mapping[str, Any]]:
-    """The scores of some samples as plain values."""
-    return [_score(design, np.array(row, float), drawn) for row, drawn in zip(*piece, strict=True)]
+    """The scores of some samples as plain values; those whose curves are drawn apart."""
+    first, values, drawn = piece
+    q, curves = design.unknowns.coordinates(np.array(values, float)), np.array(drawn, bool)
+    rows: list[Mapping[str, Any]] = [{}] * len(q)
+    for block in blocks(first + np.arange(len(q)), design.block):
+        for some in (block[~curves[block - first]], block[curves[block - first]]):
+            own = some - first
+            if len(own):
+                kept = [empty_courses(design) for _ in own] if curves[own[0]] else []
+                for k, row in enumerate(_rows(design.at_all(q[own], kept), kept)):
+                    rows[own[k]] = row
+    return rows
 
 
-def _score(design: Design, row: Vector, drawn: bool) -> Mapping[str, Any]:
-    kept = empty_courses(design) if drawn else {}
-    try:
-        point = design.at(design.unknowns.coordinates(row), slopes=False, courses=kept)
-    except EstimicaError as error:
-        return {"failed": error.message, "case": ""}
-    except Exception as error:  # of a user's function: the other samples go on
-        return {"failed": error_text(error), "case": ""}
-    if isinstance(point, FailedDesign):
-        return {"failed": point.message, "case": point.case}
-    more: dict[str, Any] = {"ended": dict(point.ended)} if point.ended else {}
-    if kept:
-        more["courses"] = {
-            case: {text: values.tolist() for text, values in one.signals.items()}
-            for case, one in kept.items()
-        }
-    if point.at_least is None:
-        return {"values": point.values.tolist(), "at_least": None, **more}
-    scores = point.scores
-    least = [s.at_least for s in scores]
-    return {"values": [s.value for s in scores], "at_least": least, **more}
+def _rows(
+    scored: ScoredDesigns, kept: Sequence[Mapping[str, Courses]]
+) -> Iterator[Mapping[str, Any]]:
+    """Designs as the store keeps them."""
+    open_ = ~np.isnan(scored.least)
+    values, any_open = scored.penalised.tolist(), open_.any(axis=1)
+    for k, own in enumerate(values):
+        if k in scored.failures:
+            yield {"failed": scored.failures[k].message, "case": scored.failures[k].case}
+            continue
+        row: dict[str, Any] = {"values": own, "at_least": None}
+        if any_open[k]:
+            row["at_least"] = [
+                v if o else None for v, o in zip(scored.least[k].tolist(), open_[k], strict=True)
+            ]
+            row["values"] = [None if o else v for v, o in zip(own, open_[k], strict=True)]
+        if scored.ended.get(k):
+            row["ended"] = dict(scored.ended[k])
+        if kept:
+            row["courses"] = {
+                case: {text: signal.tolist() for text, signal in one.signals.items()}
+                for case, one in kept[k].items()
+            }
+        yield row

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from estimica.base.arrays import Flags, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.base.errors import EstimicaError
 from estimica.execute.outcome import error_text
 from estimica.optimise.criteria.courses import Courses
@@ -39,6 +39,11 @@ class Population:
         """All of them left."""
         values, least = np.full((2, designs, criteria), np.nan)
         return Population(values, least, np.ones(designs, bool), np.zeros(designs, bool))
+
+    def take(self, which: Flags, part: Population) -> None:
+        """Write what is known of some of them."""
+        self.values[which], self.least[which] = part.values, part.least
+        self.left[which], self.scalar[which] = part.left, part.scalar
 
 
 class Scorer(Protocol):
@@ -102,7 +107,7 @@ class PopulationScoring:
     def __init__(
         self,
         tuners: Vector,
-        named: Sequence[Mapping[str, float]],
+        named: Callable[[Vector], Mapping[str, float]],
         courses: Sequence[Mapping[str, Courses]] = (),
     ) -> None:
         self._tuners, self._named, self._courses = tuners, named, courses
@@ -110,6 +115,14 @@ class PopulationScoring:
         self.ended: dict[int, dict[str, str]] = {}
         self.alone = 0  # runs that were scored one by one
         self.simulations = 0
+
+    def of_all(self, scorers: Sequence[Scorer], order: Indices) -> tuple[Vector, Vector]:
+        """The same of all scorers, their criteria in another order; NaN where a design failed."""
+        parts = [self.of(scorer) for scorer in scorers]
+        values, least = (np.hstack(part)[:, order] for part in zip(*parts, strict=True))
+        failed = list(self.failures)
+        values[failed], least[failed] = np.nan, np.nan
+        return values, least
 
     def of(self, scorer: Scorer) -> tuple[Vector, Vector]:
         """Values and what they are at least, (designs, criteria) of a scorer."""
@@ -139,13 +152,13 @@ class PopulationScoring:
         try:
             measures = scorer.at(self._tuners[k], slopes=False, courses=courses)
         except EstimicaError as error:
-            self.failures[k] = FailedDesign("", error.message, self._named[k])
+            self.failures[k] = FailedDesign("", error.message, self._named(self._tuners[k]))
             return
         except Exception as error:  # of a user's function: the other designs go on
-            self.failures[k] = FailedDesign("", error_text(error), self._named[k])
+            self.failures[k] = FailedDesign("", error_text(error), self._named(self._tuners[k]))
             return
         if isinstance(measures, str):
-            self.failures[k] = FailedDesign(case, measures, self._named[k])
+            self.failures[k] = FailedDesign(case, measures, self._named(self._tuners[k]))
             return
         values[k] = [m.value for m in measures]
         least[k] = [np.nan if m.at_least is None else m.at_least for m in measures]
@@ -158,7 +171,7 @@ class PopulationScoring:
         if k not in self.failures:
             first = int(np.flatnonzero(~np.isfinite(values))[0])
             told = f"criterion '{places[first].criterion.name}' is {float(values[first])}"
-            self.failures[k] = FailedDesign(case, told, self._named[k])
+            self.failures[k] = FailedDesign(case, told, self._named(self._tuners[k]))
 
 
 def _close(values: Vector, places: Sequence[CriterionInCase]) -> Flags:

@@ -87,7 +87,9 @@ class Signals:
         return signals
 
     def numbers(self, tuners: Vector, parameters: Vector) -> dict[str, float | Vector]:
-        """What members are known by: numbers that are fixed, and columns of the others."""
+        """What formulas may name: numbers that are fixed, and columns of the others."""
+        if self.plain:
+            return {}
         return {
             **self.fixed,
             **dict(zip(self.links.tuners, tuners.T, strict=True)),
@@ -157,6 +159,11 @@ class ValueOnlyScorer:
         return True
 
     @property
+    def numbers(self) -> int:
+        """How many numbers the signals of one run are."""
+        return len(self._mesh.sampling[0]) * len(self._signals.outputs)
+
+    @property
     def backend(self) -> str:
         """What runs many members at once."""
         return self._ensemble.backend
@@ -168,10 +175,32 @@ class ValueOnlyScorer:
         Left are those that fail, whose events are others or elsewhere than at the start, or that
         panels do not resolve: they are for `at`.
         """
+        return self.of_members(*self.members(tuners), courses)
+
+    def members(self, tuners: Vector) -> tuple[Vector, dict[str, float | Vector]]:
+        """Constants of the model (designs, constants), and the numbers that formulas name."""
         parameters = self._signals.links.of_all(tuners)
         constants = np.tile(self._response.values, (len(tuners), 1))
         constants[:, self._parameters] = parameters
-        return self.of_members(constants, self._signals.numbers(tuners, parameters), courses)
+        return constants, self._signals.numbers(tuners, parameters)
+
+    def is_like(self, other: ValueOnlyScorer) -> bool:
+        """Whether members of both can be run together: only constants differ."""
+        a, b = self._response, other._response
+        return (
+            a.configuration is b.configuration
+            and (a.begin, a.options) == (b.begin, b.options)
+            and all(
+                np.array_equal(x, y, equal_nan=True)
+                for x, y in (
+                    (a.pieces.starts, b.pieces.starts),
+                    (a.pieces.values, b.pieces.values),
+                    (a.pieces.slopes, b.pieces.slopes),
+                    (self._whole, other._whole),
+                    (self._real, other._real),
+                )
+            )
+        )
 
     def of_members(
         self,
