@@ -239,7 +239,7 @@ def block_size(scorers: Sequence[Scorer]) -> int:
     work = max(1, sum(s.work for s in runs))
     room = max([1, *(s.numbers for s in runs)])
     size = np.clip(min(BLOCK_WORK / work, BLOCK_NUMBERS / room), SMALLEST, LARGEST)
-    return 2 ** int(np.log2(size))
+    return int(2 ** np.floor(np.log2(size)))
 
 
 def require_criteria(study: Study) -> tuple[Criterion, ...]:

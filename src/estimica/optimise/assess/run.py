@@ -323,7 +323,7 @@ def _rows(
     scored: ScoredDesigns, kept: Sequence[Mapping[str, Courses]]
 ) -> Iterator[Mapping[str, Any]]:
     """Designs as the store keeps them."""
-    open_ = ~np.isnan(scored.least)
+    open_: Flags = ~np.isnan(scored.least)
     values, any_open = scored.penalised.tolist(), open_.any(axis=1)
     for k, own in enumerate(values):
         if k in scored.failures:

@@ -221,7 +221,7 @@ class ValueOnlyScorer:
             wanted = np.union1d(times, courses[0].times) if courses else times
             run = self._ensemble.at_values(constants[open_], wanted)
             if courses:
-                self._keep(run, wanted, some, [courses[k] for k in open_])
+                self._keep(run, wanted, some, [courses[k] for k in open_.tolist()])
                 run = replace(run, Y=run.Y[:, np.searchsorted(wanted, times)])
             tried = run.ok & self._unmoved(run)
             status, values, least, coarse = self._measured_all(mesh, run, tried, some)
