@@ -8,7 +8,7 @@ for m tuners. v = [z; w] stacks the algebraic unknowns and the delayed signals.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import casadi as ca
@@ -18,6 +18,7 @@ from estimica.base.arrays import Indices
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.llvm.call_expansion import written_out
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
+from estimica.compiled.llvm.width import PLAIN, Width
 from estimica.compiled.sparse_plan import SparsePlan, sparse_plan
 from estimica.compiled.sparsity import NO_PATTERN, SparsityPattern, Tangent
 
@@ -29,6 +30,8 @@ ARGUMENTS = (
 #: places in that table: the run constants, and what is computed from them once for each run
 RUN_CONSTANTS = ARGUMENTS.index("P")
 SAVED, STIFF_SAVED = len(ARGUMENTS), len(ARGUMENTS) + 1
+#: members that are computed together have these in common
+SHARED = frozenset(ARGUMENTS.index(name) for name in ("t", "u", "flags", "udot", "step"))
 #: the functions, in the order of the table of addresses
 FUNCTIONS = (
     "rhs",  # f
@@ -109,6 +112,8 @@ class Kernel:
     addresses: Indices
     code: MachineCode
     symbols: dict[str, ca.SX] = field(repr=False)
+    functions: tuple[ca.Function, ...] = field(repr=False)  # all but the stiff ones
+    width: Width = PLAIN
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @cached_property
@@ -123,7 +128,13 @@ class Kernel:
         with self._lock:
             if "stiff" in self.__dict__:
                 return self.__dict__["stiff"]
-            return _build_stiff(self.hybrid, self.symbols, self.m)
+            return _build_stiff(self.hybrid, self.symbols, self.m, self.width)
+
+    def in_lanes(self, lanes: int) -> Kernel:
+        """The same model with functions that compute so many members at once."""
+        width = Width(lanes, SHARED)
+        code = compile_functions(self.functions, (RUN_CONSTANTS, SAVED), width)
+        return replace(self, addresses=_table(code), code=code, width=width, _lock=threading.Lock())
 
 
 def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = True) -> Kernel:
@@ -137,7 +148,8 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
     builder.events()
     builder.rest()
     builder.update()
-    code = compile_functions(list(builder.functions.values()), (RUN_CONSTANTS, SAVED))
+    functions = tuple(builder.functions.values())
+    code = compile_functions(functions, (RUN_CONSTANTS, SAVED))
     v, flags = ca.vertcat(hybrid.z, hybrid.w), hybrid.flags
     decisions = ca.vertcat(hybrid.event_x, hybrid.reinit_fired, hybrid.event_l)
     implicit = _rows_with(hybrid.zero, ca.vertcat(v, hybrid.d))
@@ -163,6 +175,7 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
         addresses=_table(code),
         code=code,
         symbols=symbols,
+        functions=functions,
     )
 
 
@@ -404,7 +417,9 @@ class _Builder:
             self.add("delays", ca.densify(h.delays), _flat(self.tuned(h.delays)))
 
 
-def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffFunctions:
+def _build_stiff(
+    h: HybridSystem, symbols: dict[str, ca.SX], m: int, width: Width
+) -> StiffFunctions:
     """F = [f; g] in the order of a narrow band, with first and second derivatives."""
     n, s = h.nx + h.nz, symbols
     plain = ca.vertcat(h.f, h.g)
@@ -436,7 +451,7 @@ def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffFun
         second_w, second_tuners = ca.jacobian(second, w), ca.jacobian(second, h.P) @ seed
         add("stiff_linear", ca.densify(F), jacobian, tuners, along)
         add("stiff_second_linear", second_w, second_tuners)
-    code = compile_functions(functions, (RUN_CONSTANTS, STIFF_SAVED))
+    code = compile_functions(functions, (RUN_CONSTANTS, STIFF_SAVED), width)
     pattern = SparsityPattern.of(jacobian)
     return StiffFunctions(
         order=order, jacobian=pattern, tuners=SparsityPattern.of(tuners),

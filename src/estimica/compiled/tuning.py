@@ -50,6 +50,11 @@ class Tuning:
         """All parameters and start values as expressions of the independent ones."""
         return self._values(p)
 
+    @property
+    def preparation(self) -> ca.Function:
+        """What `prepare` evaluates: independent constants and d(free)/dθ to (P, x0, S0 by rows)."""
+        return self._function
+
     def prepare(
         self, values: Vector, free_rates: Vector | None = None
     ) -> tuple[Vector, Vector, Vector]:

@@ -96,11 +96,29 @@ class FunctionLibrary:
     def outputs(
         self, stream: Stream, function: FlatFunction, arguments: Sequence[str]
     ) -> list[str]:
-        """The outputs of a call in straight code."""
+        """The outputs of a call in straight code; lanes are called for one after the other."""
         room = stream.value(f"alloca [{len(function.outputs)} x double]")
+        lanes = stream.width.lanes
+        if lanes == 1:
+            return self._results(stream, function, arguments, room)
+        found = [
+            self._results(stream, function, [stream.lane(a, k) for a in arguments], room)
+            for k in range(lanes)
+        ]
+        return [stream.joined(numbers) for numbers in zip(*found, strict=True)]
+
+    def _results(
+        self, stream: Stream, function: FlatFunction, arguments: Sequence[str], room: str
+    ) -> list[str]:
+        """The outputs of one call, which are plain numbers."""
         self.invoke(stream, function, arguments, room)
-        places = [stream.element(room, k) for k in range(len(function.outputs))]
+        places = [_plain_element(stream, room, k) for k in range(len(function.outputs))]
         return [stream.value(f"load double, ptr {p}") for p in places]
+
+
+def _plain_element(stream: Stream, base: str, offset: int) -> str:
+    """The pointer to one plain number of a vector in memory."""
+    return stream.value(f"getelementptr double, ptr {base}, i64 {offset}") if offset else base
 
 
 def _compile(function: FlatFunction) -> _Compiled:

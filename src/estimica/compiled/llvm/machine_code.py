@@ -17,11 +17,12 @@ import casadi as ca
 
 from estimica.compiled.llvm.call_expansion import expanded
 from estimica.compiled.llvm.function_code import FunctionLibrary
-from estimica.compiled.llvm.instructions import Instructions, Stream, constant
+from estimica.compiled.llvm.instructions import Instructions, Stream
 from estimica.compiled.llvm.kept_function import kept_of
 from estimica.compiled.llvm.object_code import load_object_code
 from estimica.compiled.llvm.processor import initialise_llvm
 from estimica.compiled.llvm.run_setup import PART, Number, RunSetup
+from estimica.compiled.llvm.width import PLAIN, Width
 
 #: instructions from which on the optimiser is told to hurry
 _LARGE, _HUGE = 20_000, 100_000
@@ -53,11 +54,12 @@ class _Writer(Instructions):
         constants: tuple[int, int] | None,
         first: int,
         library: FunctionLibrary,
+        width: Width,
     ) -> None:
-        super().__init__(Stream("v"))
+        super().__init__(Stream("v", width))
         self.function, self.library = function, library
         self.constants = constants  # arguments: run constants, what the setup makes of them
-        self.setup = RunSetup(constants[0] if constants else -1, first)
+        self.setup = RunSetup(constants[0] if constants else -1, first, width)
         self.work: dict[int, Number] = {}
         self.part_number = 0
 
@@ -82,7 +84,7 @@ class _Writer(Instructions):
             calls.append(f"  call void @{name}.{number}(ptr %arg, ptr %res, ptr %w)\n")
         return "".join(parts) + (
             f"define void @{name}(ptr %arg, ptr %res) nounwind {{\n"
-            f"  %w = alloca [{self.function.sz_w()} x double]\n{''.join(calls)}  ret void\n}}\n"
+            f"  %w = alloca [{self.function.sz_w()} x {self.width.real}]\n{''.join(calls)}  ret void\n}}\n"
         )
 
     def handed_on(self, starts: range) -> list[frozenset[int]]:
@@ -100,14 +102,14 @@ class _Writer(Instructions):
 
     def part(self, instructions: range, header: str, kept: frozenset[int]) -> str:
         """One function that runs some of the instructions."""
-        f, main = self.function, Stream("v")
+        f, main = self.function, Stream("v", self.width)
         for k in instructions:
             op, out, args = f.instruction_id(k), f.instruction_output(k), f.instruction_input(k)
             if op == ca.OP_OUTPUT:
                 value = self.read(main, args[0])
                 main.store(value, main.element(main.table("res", out[0]), out[1]))
             elif op == ca.OP_CONST:
-                text = constant(f.instruction_constant(k))
+                text = self.constant(f.instruction_constant(k))
                 self.work[out[0]] = Number(main=text, part=-1, fixed=text)
             elif op == ca.OP_INPUT:
                 self.work[out[0]] = self.input(main, args[0], args[1])
@@ -165,18 +167,21 @@ class _Writer(Instructions):
             assert self.constants is not None
             name = main.load(self.constants[1], self.setup.saved(value))
         else:
-            name = main.value(f"load double, ptr {main.element('%w', place)}")
+            name = main.read(main.element("%w", place))
         value.main, value.part = name, self.part_number
         return name
 
 
 def compile_functions(
-    functions: Sequence[ca.Function], constants: tuple[int, int] | None = None
+    functions: Sequence[ca.Function],
+    constants: tuple[int, int] | None = None,
+    width: Width = PLAIN,
 ) -> MachineCode:
     """Machine code of SX functions with distinct names.
 
     `constants` = (the argument that does not change during a run, the argument under which the
-    functions find what SETUP has computed from it): then SETUP is among the functions.
+    functions find what SETUP has computed from it): then SETUP is among the functions. With a
+    `width` of several lanes every number of arguments and results is so many, one after the other.
     """
     initialise_llvm()
     functions = [expanded(f) for f in functions]
@@ -185,7 +190,7 @@ def compile_functions(
     bodies: list[str] = []
     for function in functions:
         first = writers[-1].setup.count if writers else 0
-        writers.append(_Writer(function, constants, first, library))
+        writers.append(_Writer(function, constants, first, library, width))
         bodies.append(writers[-1].write())
     n_constants = writers[-1].setup.count if writers else 0
     names = [f.name() for f in functions]

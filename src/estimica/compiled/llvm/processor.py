@@ -9,6 +9,7 @@ import threading
 import llvmlite.binding as llvm
 
 from estimica.compiled.llvm.instructions import LIBRARY_FUNCTIONS
+from estimica.compiled.llvm.vector_math import load_vector_math
 
 _ready = threading.Lock()
 _initialised = False
@@ -22,6 +23,7 @@ def initialise_llvm() -> None:
             return
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        load_vector_math()
         if sys.platform == "win32":  # pragma: no cover
             library = ctypes.CDLL("ucrtbase")
             for name in LIBRARY_FUNCTIONS:

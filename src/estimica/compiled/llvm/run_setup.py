@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from estimica.compiled.llvm.instructions import Stream
+from estimica.compiled.llvm.width import PLAIN, Width
 
 #: longer functions are cut into parts, since the optimiser's time grows faster than their length
 PART = 600
@@ -25,15 +26,15 @@ class Number:
 class RunSetup:
     """The setup of one function; `count` numbers of all setups so far have a place in memory."""
 
-    def __init__(self, run_constants: int, first: int) -> None:
+    def __init__(self, run_constants: int, first: int, width: Width = PLAIN) -> None:
         self.run_constants = run_constants  # their place in the table of arguments
-        self.count = first
-        self.streams = [Stream("s")]
+        self.count, self.width = first, width
+        self.streams = [Stream("s", width)]
 
     def stream(self) -> Stream:
         """Where the next operation belongs."""
         if len(self.streams[-1].lines) >= PART:
-            self.streams.append(Stream("s"))
+            self.streams.append(Stream("s", self.width))
         return self.streams[-1]
 
     def result(self, name: str) -> Number:
@@ -55,8 +56,7 @@ class RunSetup:
         if number.constant >= 0:
             name = stream.load(self.run_constants, number.constant)
         else:
-            place = stream.element("%c", self.saved(number))
-            name = stream.value(f"load double, ptr {place}")
+            name = stream.read(stream.element("%c", self.saved(number)))
         number.fixed, number.fixed_part = name, last
         return name
 

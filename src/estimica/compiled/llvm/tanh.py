@@ -6,6 +6,10 @@ to two units in the last place.
 
 from __future__ import annotations
 
+#: below this the first way holds; its coefficients, the highest power first, are those below
+NEAR = 0.625
+NEAR_TOP = (-9.64399179425052238628e-1, -9.92877231001918586564e1, -1.61468768441708447952e3)
+NEAR_BOTTOM = (1.0, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3)
 TANH_NAME = "quick.tanh"
 TANH_DECLARATIONS = (
     "declare double @exp(double)",

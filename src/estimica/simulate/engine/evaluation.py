@@ -81,6 +81,9 @@ def sparse_derivative(iw: Vector, rw: Vector, w: int, k: int) -> None:
     set_result(iw, 2, iw[at.O_FV])
     set_result(iw, 3, iw[at.O_FP])
     call(iw, at.LINEAR)
+    if iw[at.LANES] > 1:
+        call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, 0.0, at.LANE_PRODUCTS, k)
+        return
     out = part(rw, k + nx)
     fill(nx * m, out, 0.0)
     add_product(iw[at.NNZ_X], part(iw, iw[at.I_FX_ROW]), part(iw, iw[at.I_FX_COL]),

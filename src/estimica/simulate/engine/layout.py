@@ -99,7 +99,20 @@ NE = 297
 #: what an event makes of the states besides its equations, as it begins and after it
 (BEFORE_EVENT, O_TANGENT_BEFORE, I_TANGENT_BEFORE, AFTER_EVENT, O_TANGENT_AFTER,
  I_TANGENT_AFTER) = range(303, 309)  # fmt: skip
-FIRST_INDEX = 310  # index vectors begin here
+#: members that step together: how many, their unit, how many of them are still in the group; rows
+#: of the stiff vector; what becomes of samples, where members' outputs and derivatives begin
+(LANES, UNIT_LANES, ALIVE, STIFF_SIZE, SINK, UNIT_DRIVE) = range(310, 316)
+#: which lanes are in the group, their errors in the last trial, trials that ended in no number,
+#: signs of stiffness; samples, normal equations, work
+(O_LANE_ALIVE, O_LANE_ERROR, O_LANE_LOST, O_LANE_RATE, O_LANE_Y, O_LANE_YS, O_NORMAL,
+ O_LANE_WORK) = range(316, 324)  # fmt: skip
+#: all members of an ensemble: independent constants or starts (addresses; how many constants), the
+#: function that prepares a run and its arguments, values and weights to compare with (and from
+#: member to member), how each run ended
+(CONSTANTS, N_CONSTANTS, START_P, START_X, START_S, START_Z, START_D, PREPARE, GIVEN, GIVEN_RATES,
+ MEASURED, MEASURED_STRIDE, WEIGHT, ENDED, ALL_Y, ALL_YS, ALL_NORMAL) = range(326, 343)  # fmt: skip
+NP, N_NORMAL, COUNT = 343, 344, 345  # run constants; normal equations of a member; group's size
+FIRST_INDEX = 346  # index vectors begin here
 
 # places in the settings vector
 (RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP,
@@ -110,7 +123,7 @@ N_SETTING = 9
  PROBED, LAST_EVENT) = range(12)  # fmt: skip
 N_CLOCK = 16
 # places in the report vector
-R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM, R_SIDE = range(6)
+R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM, R_SIDE, R_LANES = range(7)
 N_REPORT = 8
 # what is kept about each relation, one vector after the other in O_WINDOW: when it changed last,
 # how often in quick succession, how far it is let rest beyond its surface, its largest value so
@@ -127,6 +140,10 @@ LEAP, SEARCH = 1, 2
 EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
 PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_BEFORE, PAST_ADD, PAST_TAKE = range(6)
 STIFF_STEP, STIFF_DENSE, STIFF_NORM, STIFF_CORRECT = range(4)
+(LANE_ERROR, LANE_RATE, LANE_PRODUCTS, LANE_EMIT, LANE_CHECK, LANE_REJECT, LANE_COLLAPSE,
+ LANE_STIFF) = range(8)  # fmt: skip
+# where samples go: to the outputs of the members, or into their normal equations
+TO_OUTPUTS, TO_NORMAL = range(2)
 # a relation that changes so often in quick succession does so without end (chosen: a contact that
 # bounces twice within a sliver of the run is still resolved)
 QUICK_LIMIT = 3

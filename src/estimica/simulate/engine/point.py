@@ -20,7 +20,7 @@ from estimica.simulate.engine.status import (  # fmt: skip
     DONE,
     SINGULAR,
 )
-from estimica.simulate.engine.units import engine_function, part, reals_at  # fmt: skip
+from estimica.simulate.engine.units import call_unit, engine_function, part, reals_at  # fmt: skip
 
 Vector = Any
 
@@ -119,6 +119,8 @@ def check(iw: Vector, rw: Vector, t: float, first: int, last: int) -> int:
         return -1
     set_result(iw, 0, iw[at.O_CHECK])
     call(iw, at.CHECK)
+    if iw[at.LANES] > 1:
+        return call_unit(iw[at.UNIT_LANES], iw, rw, t, 0.0, at.LANE_CHECK, first)
     slack = rw[iw[at.O_SETTING] + at.ATOL_CHECK]
     for k in range(first, last):
         if not rw[iw[at.O_CHECK] + k] >= -slack:

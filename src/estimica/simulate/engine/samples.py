@@ -44,6 +44,8 @@ def emit(iw: Vector, rw: Vector, t: float, w: int, k: int) -> int:
     failed = settle_unknowns(iw, rw, t, w, m > 0)
     if failed:
         return ALGEBRAIC if failed == 1 else SINGULAR
+    if iw[at.LANES] > 1:
+        return call_unit(iw[at.UNIT_LANES], iw, rw, t, 0.0, at.LANE_EMIT, k)
     place = iw[at.OUT] + 8 * k * ny
     iw[at.RESULT] = place
     iw[at.RESULT + 1] = iw[at.OUT_S] + 8 * k * ny * m

@@ -26,6 +26,7 @@ from estimica.simulate.engine.status import (  # fmt: skip
     NOT_FINITE_START,
     SINGULAR,
     STEP_TOO_SMALL,
+    TIME_LIMIT,
     TOO_MANY_STEPS,
 )
 from estimica.simulate.engine.units import call_unit, engine_function, reals_at  # fmt: skip
@@ -183,10 +184,19 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
         shrink = min(1.0 / SHRINK, max(1.1, error**0.2 / SAFETY))
         h = step / shrink if np.isfinite(error) else step * 0.1
         rejected = True
+        # members of a group for which there is no number go on alone
+        if iw[at.LANES] > 1 and not np.isfinite(error):
+            if call_unit(iw[at.UNIT_LANES], iw, rw, t, step, at.LANE_REJECT, 0):
+                return TIME_LIMIT
         # the time would no longer move; the second limit is for runs that begin at zero
         if h < max(4.0 * EPS * abs(t), 1e-30 * span):
             rw[clock + at.NEXT_STEP] = h
-            return collapsed(iw, rw, t, ok)
+            if iw[at.LANES] <= 1:
+                return collapsed(iw, rw, t, ok)
+            # ... and so do those that hold the others up; as after a change of method
+            if call_unit(iw[at.UNIT_LANES], iw, rw, t, step, at.LANE_COLLAPSE, 0):
+                return TIME_LIMIT
+            h = 1e-6 * (stop - t)
     iw[at.STEPS] += 1
     size = np.log(max(error, LEAST_ERROR))
     growth = SAFETY * np.exp(BETA * rw[clock + at.LAST_ERROR] - EXPONENT * size)
@@ -225,7 +235,12 @@ def choose_method(iw: Vector, rw: Vector) -> int:
             iw[at.STIFF_COUNT] += 1
         else:
             iw[at.STIFF_COUNT] = max(0, iw[at.STIFF_COUNT] - 1)
-        return switch_to_stiff(iw) if iw[at.STIFF_COUNT] >= 10 else DONE
+        if iw[at.STIFF_COUNT] < 10:
+            return DONE
+        if iw[at.LANES] > 1 and call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, 0.0, at.LANE_STIFF, 0):
+            iw[at.STIFF_COUNT] = 0
+            return DONE
+        return switch_to_stiff(iw)
     iw[at.STIFF_STEPS] += 1
     if iw[at.NZ]:
         return DONE

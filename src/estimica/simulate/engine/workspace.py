@@ -18,10 +18,13 @@ from estimica.compiled.sparsity import NO_TANGENT, SparsityPattern
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.events.history import history_unit
 from estimica.simulate.engine.events.iteration import events_unit
+from estimica.simulate.engine.lanes.newton import lane_newton_unit
+from estimica.simulate.engine.lanes.unit import lanes_unit
 from estimica.simulate.engine.methods.implicit_euler import euler_unit
 from estimica.simulate.engine.methods.rosenbrock import stiff_unit
 from estimica.simulate.engine.options import IMPLICIT_EULER, METHODS, Options, Pieces
 from estimica.simulate.engine.result import LOG_SIZE, Rest
+from estimica.simulate.engine.units import Unit
 from estimica.simulate.engine.unknowns.algebraic import algebraic_unit
 from estimica.simulate.engine.unknowns.projection import projection_unit
 
@@ -55,6 +58,7 @@ class Workspace:
         h = kernel.hybrid
         part = self._part
         self.nx, self.nu, self.m, self.relations = h.nx, h.nu, kernel.m, h.ng
+        self.lanes = kernel.width.lanes
         self.P, self.z, self.d = part(at.O_P, h.nP), part(at.O_V, h.nz), part(at.O_D, h.nd)
         n = self.nx * (1 + self.m)
         self.sizes = (h.nx, kernel.m, h.nz)
@@ -63,7 +67,7 @@ class Workspace:
         self.messages = h.messages
         self.start_x, self.start_S = part(at.O_W0, n)[: self.nx], part(at.O_W0, n)[self.nx :]
         self.setting = part(at.O_SETTING, at.N_SETTING)
-        self.atol = part(at.O_ATOL, n)
+        self.atol = part(at.O_ATOL, n * self.lanes)
         self.window = part(at.O_WINDOW, at.N_WINDOW * h.ng).reshape(at.N_WINDOW, h.ng)
         part(at.O_Z_LOW, h.nz)[:], part(at.O_Z_HIGH, h.nz)[:] = h.z_low, h.z_high
         self.counters = self.iw[at.STEPS : at.STEPS + at.N_COUNTER]
@@ -110,8 +114,8 @@ class Workspace:
         self.setting[at.ATOL_CHECK] = 10.0 * np.max(options.atol)
         scales = np.asarray(options.tuner_scales if options.tuner_scales else 1.0)
         per_tuner = np.broadcast_to(1.0 / np.maximum(np.abs(scales), 1e-12), self.m)
-        self.atol[: self.nx] = atol
-        self.atol[self.nx :] = np.outer(atol, per_tuner).ravel()
+        whole = np.concatenate([atol, np.outer(atol, per_tuner).ravel()])
+        self.atol[:] = np.repeat(whole, self.lanes)
         self.setting[at.FIXED_STEP] = options.step
         self.iw[at.METHOD] = METHODS[options.method]
         if self.stiff:
@@ -182,7 +186,20 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         }  # fmt: skip
     if stiff:
         sizes |= _stiff_sizes(kernel)
-    return {place: _padded(size) for place, size in sizes.items()}
+    lanes = kernel.width.lanes
+    if lanes > 1:
+        sizes |= _lane_sizes(kernel)
+    return {place: _padded(size * lanes) for place, size in sizes.items()}
+
+
+def _lane_sizes(kernel: Kernel) -> dict[int, int]:
+    """How many numbers of each member a group needs besides."""
+    m, ny = kernel.m, kernel.ny
+    return {
+        at.O_LANE_ALIVE: 1, at.O_LANE_ERROR: 1, at.O_LANE_LOST: 1, at.O_LANE_RATE: 1,
+        at.O_LANE_Y: ny, at.O_LANE_YS: ny * m, at.O_LANE_WORK: max(1, m),
+        at.O_NORMAL: ny * (1 + m + m * m),
+    }  # fmt: skip
 
 
 def _checks(h: HybridSystem) -> int:
@@ -194,7 +211,8 @@ def _stiff_sizes(kernel: Kernel) -> dict[int, int]:
     """How long the vectors of the stiff method are."""
     part, n = kernel.stiff, kernel.hybrid.nx + kernel.hybrid.nz
     nw = n * (1 + kernel.m)
-    width = n if part.lower < 0 else part.lower + part.upper + 1
+    dense = part.lower < 0 or kernel.width.lanes > 1
+    width = n if dense else part.lower + part.upper + 1
     nnz, nnz_p = len(part.jacobian.rows), len(part.tuners.rows)
     return {
         at.O_SW0: nw, at.O_SWT: nw, at.O_SK: 8 * nw, at.O_SF: n, at.O_SFT: n, at.O_SJ: nnz,
@@ -213,10 +231,10 @@ def _padded(size: int) -> int:
 
 def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments: int) -> Indices:
     """iw with sizes, switches, function addresses, offsets and index vectors filled in."""
-    h, m = kernel.hybrid, kernel.m
+    h, m, lanes = kernel.hybrid, kernel.m, kernel.width.lanes
     nc = h.constraints.shape[0]
     indices: dict[int, Iterable[int]] = {
-        at.I_PIVOT: range(max(h.nz, nc)),
+        at.I_PIVOT: range(max(h.nz, nc) * kernel.width.lanes),
         at.I_GZ: kernel.z_jacobian.rows * h.nz + kernel.z_jacobian.columns,
         at.I_STRICT: map(int, h.strict),
         at.I_UNTIL: map(int, h.until),
@@ -261,16 +279,19 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         iw[place] = kernel.code.addresses.get(name, 0)
     iw[at.RHS : at.RHS + len(kernel.addresses)] = kernel.addresses
     for place, value in {
-        at.NX: h.nx, at.NZ: h.nz, at.NH: h.nh, at.NV: h.nz + h.nh, at.NU: h.nu, at.ND: h.nd,
+        at.LANES: lanes, at.NX: h.nx * lanes, at.NP: h.nP, at.NZ: h.nz * lanes, at.NH: h.nh,
+        at.NV: (h.nz + h.nh) * lanes, at.NU: h.nu, at.ND: h.nd,
         at.NG: h.ng, at.NT: h.nt, at.NL: h.nl, at.NC: nc, at.NK: _checks(h),
         at.NE: h.checks.shape[0],
-        at.NY: kernel.ny, at.M: m, at.N: h.nx * (1 + m), at.NMEMORY: h.n_memory,
+        at.NY: kernel.ny, at.M: m, at.N: h.nx * (1 + m) * lanes, at.NMEMORY: h.n_memory,
         at.NNZ_X: len(kernel.state_jacobian.rows), at.NNZ_V: len(kernel.algebraic_jacobian.rows),
         at.NNZ_P: len(kernel.tuner_jacobian.rows), at.NNZ_Z: len(kernel.z_jacobian.rows),
         at.DIRECT: kernel.direct, at.LINEAR_Z: kernel.linear_algebraic,
         at.ZERO_NEEDS_Z: kernel.zero_needs_z, at.CONSTRAINT_NEEDS_Z: kernel.constraint_needs_z,
         at.TERMINAL: kernel.terminal, at.HAS_EVENTS: kernel.has_events, at.LOG_SIZE: LOG_SIZE,
-        at.SEGMENTS: segments, at.UNIT_ALGEBRAIC: algebraic_unit.address if h.nz else 0,
+        at.SEGMENTS: segments, at.UNIT_ALGEBRAIC: _newton(lanes).address if h.nz else 0,
+        at.UNIT_LANES: lanes_unit.address if lanes > 1 else 0,
+        at.N_NORMAL: kernel.ny * (1 + m + m * m),
         at.UNIT_PROJECTION: projection_unit.address if nc else 0,
         at.UNIT_EVENTS: events_unit.address if kernel.has_events or h.nh else 0,
         at.UNIT_HISTORY: history_unit.address if h.nh else 0, at.BREAKS: segments,
@@ -279,6 +300,11 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
     if stiff:
         _fill_stiff(iw, kernel)
     return iw
+
+
+def _newton(lanes: int) -> Unit:
+    """What solves for algebraic unknowns."""
+    return lane_newton_unit if lanes > 1 else algebraic_unit
 
 
 def _block_ends(n: int, pattern: SparsityPattern) -> list[int]:
@@ -301,7 +327,8 @@ def _block_ends(n: int, pattern: SparsityPattern) -> list[int]:
 
 def _add_stiff(indices: dict[int, Iterable[int]], kernel: Kernel) -> None:
     part = kernel.stiff
-    indices[at.I_ORDER], indices[at.I_PIVOT_STIFF] = part.order, part.order
+    indices[at.I_ORDER] = part.order
+    indices[at.I_PIVOT_STIFF] = np.tile(part.order, kernel.width.lanes)
     indices[at.I_STIFF_ROWS], indices[at.I_STIFF_COLUMNS] = part.order, part.order
     for place, triplet in (
         (at.I_J_ROW, part.jacobian), (at.I_JP_ROW, part.tuners), (at.I_J2_ROW, part.second),
@@ -317,7 +344,8 @@ def _fill_stiff(iw: Indices, kernel: Kernel) -> None:
     here = np.flatnonzero(part.addresses)
     iw[at.RHS + here] = part.addresses[here]
     for place, value in {
-        at.NSTIFF: len(part.order), at.LOWER: part.lower, at.UPPER: part.upper,
+        at.NSTIFF: len(part.order) * kernel.width.lanes, at.STIFF_SIZE: len(part.order),
+        at.LOWER: part.lower, at.UPPER: part.upper,
         at.NNZ_J: len(part.jacobian.rows), at.NNZ_JP: len(part.tuners.rows),
         at.NNZ_J2: len(part.second.rows), at.NNZ_J2P: len(part.second_tuners.rows),
         at.STIFF_DIRECT: part.direct, at.STIFF_READY: 1,

@@ -3,7 +3,7 @@ can be handed to a machine that has a GPU and nothing else of ours."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,4 +103,19 @@ def normal_equations(run: EnsembleRun, measured: Measured) -> NormalEquations:
         turned @ by_output,
         run.status,
         run.failures,
+    )
+
+
+def joined_equations(parts: Sequence[NormalEquations]) -> NormalEquations:
+    """Those of all members from parts of them, one after the other."""
+    failures, first = dict[int, str](), 0
+    for part in parts:
+        failures |= {first + k: text for k, text in part.failures.items()}
+        first += len(part.status)
+    return NormalEquations(
+        *(
+            np.concatenate([getattr(p, name) for p in parts])
+            for name in ("square", "gradient", "information", "status")
+        ),
+        failures,
     )

@@ -14,8 +14,22 @@ from estimica.simulate.failure import failure_text
 from estimica.simulate.response import Response
 
 
-def begin(response: Response, values: Vector) -> Members:
-    """The consistent start of every member, at values of the independent constants."""
+def begin(response: Response, thetas: Vector) -> Members:
+    """The consistent start of every member."""
+    return begin_values(response, values_of(response, thetas))
+
+
+def values_of(response: Response, thetas: Vector) -> Vector:
+    """The independent constants of every member."""
+    thetas = np.asarray(thetas, np.float64)
+    values = np.empty((len(thetas), len(response.values)))
+    for k, theta in enumerate(thetas):
+        values[k] = response.with_tuners(theta)
+    return values
+
+
+def begin_values(response: Response, values: Vector) -> Members:
+    """The consistent start of every member, from its independent constants."""
     c = response.configuration
     h, m, many = c.kernel.hybrid, c.kernel.m, len(values)
     members = Members(
@@ -39,16 +53,18 @@ def begin(response: Response, values: Vector) -> Members:
 
 
 def run_scalar(
-    response: Response, members: Members, times: Vector, which: Iterable[int] | None = None
+    response: Response,
+    members: Members,
+    which: Iterable[int] | None = None,
+    times: Vector | None = None,
 ) -> EnsembleRun:
     """All members, or some of them; those not asked for are left as NaN with status NO_START."""
-    kernel = response.configuration.kernel
+    kernel, times = response.configuration.kernel, response.times if times is None else times
     many, n = len(members), len(times)
     Y = np.full((many, n, kernel.ny), np.nan)
     YS = np.full((many, n, kernel.ny, kernel.m), np.nan)
     status = np.full(many, NO_START, np.int64)
-    failures = dict(members.unbegun)
-    logs: dict[int, Vector] = {}
+    failures, logs = dict(members.unbegun), dict[int, Vector]()
     for k in range(many) if which is None else which:
         if k in members.unbegun:
             continue

@@ -202,6 +202,9 @@ def _worst_column(m: int, e: Vector, total: Vector, rows: int, worst: float) -> 
 def error_norm(iw: Vector, rw: Vector) -> float:
     """The root of the mean of E over the states, of the states or of the worst tuner; NaN wins."""
     nx, m = iw[at.NX], iw[at.M]
+    if iw[at.LANES] > 1:
+        call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, 0.0, at.LANE_ERROR, iw[at.ERROR_TEST] * m)
+        return rw[iw[at.O_REPORT] + at.R_LANES]
     rows = max(1, nx - iw[at.NMEMORY])
     e = iw[at.O_E]
     worst = 0.0
@@ -227,6 +230,9 @@ def stiffness(iw: Vector, rw: Vector, h: float) -> float:
     """|h lambda| of the dominant eigenvalue, from the last two stages, which share their time; the
     sensitivities have the same eigenvalues and may be the ones that are held back."""
     nx, n = iw[at.NX], iw[at.N]
+    if iw[at.LANES] > 1:
+        call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, h, at.LANE_RATE, 0)
+        return rw[iw[at.O_REPORT] + at.R_LANES]
     k6, k7, wt, w1 = iw[at.O_K6], iw[at.O_K7], iw[at.O_WT], iw[at.O_W1]
     rate = _ratio(nx, part(rw, k6), part(rw, k7), part(rw, wt), part(rw, w1))
     if n > nx and iw[at.ERROR_TEST]:
@@ -365,11 +371,16 @@ def error_between(iw: Vector, rw: Vector, t: float, h: float) -> float:
     )  # fmt: skip
     _square(nx, E, part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]), part(rw, iw[at.O_ATOL]),
             rw[iw[at.O_SETTING] + at.RTOL])  # fmt: skip
-    total = 0.0
-    for i in range(nx):
-        total += E[i]
+    if iw[at.LANES] > 1:
+        call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, 0.0, at.LANE_ERROR, 0)
+        size = rw[iw[at.O_REPORT] + at.R_LANES]
+    else:
+        total = 0.0
+        for i in range(nx):
+            total += E[i]
+        size = np.sqrt(total / max(1, nx - iw[at.NMEMORY]))
     if not plain:  # the unknowns are those of the end of the step again
         iw[at.EVALUATIONS] += 1
         if not stage(iw, rw, t + h, iw[at.O_W1], k2, False, plain):
             return np.inf
-    return np.sqrt(total / max(1, nx - iw[at.NMEMORY])) / _MOST_DEFECT
+    return size / _MOST_DEFECT

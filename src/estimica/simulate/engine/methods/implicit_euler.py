@@ -17,14 +17,12 @@ from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import call, set_result, settle_unknowns
 from estimica.simulate.engine.linear_algebra import add, copy, fill
 from estimica.simulate.engine.methods.rosenbrock import (
-    GAMMA,
     add_slope,
-    factorise,
     gather,
     point,
     scatter,
-    solve_stage,
 )
+from estimica.simulate.engine.methods.step_matrix import GAMMA, factorise, solve_stage
 from estimica.simulate.engine.units import Unit, engine_function, part
 
 Vector = Any

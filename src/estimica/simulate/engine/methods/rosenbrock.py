@@ -16,28 +16,19 @@ import numpy as np
 
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import call, set_inputs, set_result, settle_unknowns
+from estimica.simulate.engine.lanes.linear_algebra import add_lane_entries, add_lane_product
 from estimica.simulate.engine.linear_algebra import (
     add,
     add_and_clean,
-    add_entries,
-    add_product,
     copy,
-    factor,
-    factor_band,
-    factor_fully,
-    factor_sparse,
     fill,
-    solve,
-    solve_band,
-    solve_fully,
-    solve_sparse,
 )
+from estimica.simulate.engine.methods.step_matrix import factorise, solve_stage
 from estimica.simulate.engine.units import Unit, engine_function, loop_function, part
 
 Vector = Any
 
 STAGES = 8
-GAMMA = 3.3233404432797148e-01
 #: stages 6 and 7 add the stage before them to the argument of stage 5
 A = np.array([
     [0, 0, 0, 0, 0],
@@ -141,116 +132,39 @@ def combine(iw: Vector, rw: Vector, s: int, h: float, n: int) -> None:
 @engine_function
 def clear_algebraic(iw: Vector, rw: Vector, k: int, sens: bool) -> None:
     """Rows of algebraic unknowns have no mass."""
-    n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
+    n, nx, m, width = iw[at.NSTIFF], iw[at.NX], iw[at.M], iw[at.LANES]
     order = part(iw, iw[at.I_ORDER])
-    for p in range(n):
-        if order[p] >= nx:
-            rw[k + p] = 0.0
+    for p in range(iw[at.STIFF_SIZE]):
+        if order[p] * width >= nx:
+            fill(width, part(rw, k + p * width), 0.0)
             if sens:
-                for j in range(m):
-                    rw[k + n + p * m + j] = 0.0
+                fill(m * width, part(rw, k + n + p * m * width), 0.0)
 
 
 @engine_function
 def gather(iw: Vector, rw: Vector, w0: int, w: int, sens: bool) -> None:
     """[x; z] and its sensitivities from rw[w0 ...] to rw[w ...], in the stiff method's order."""
-    n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
+    n, nx, m, width = iw[at.NSTIFF], iw[at.NX], iw[at.M], iw[at.LANES]
     order = part(iw, iw[at.I_ORDER])
-    for p in range(n):
-        q = order[p]
-        rw[w + p] = rw[w0 + q] if q < nx else rw[iw[at.O_V] + q - nx]
+    for p in range(iw[at.STIFF_SIZE]):
+        q = order[p] * width
+        copy(width, part(rw, w + p * width), part(rw, w0 + q if q < nx else iw[at.O_V] + q - nx))
         if sens:
             source = w0 + nx + q * m if q < nx else iw[at.O_VS] + (q - nx) * m
-            copy(m, part(rw, w + n + p * m), part(rw, source))
+            copy(m * width, part(rw, w + n + p * m * width), part(rw, source))
 
 
 @engine_function
 def scatter(iw: Vector, rw: Vector, source: int, target: int, sens: bool) -> None:
     """The rows of states of a stiff vector back in their own order."""
-    n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
+    n, nx, m, width = iw[at.NSTIFF], iw[at.NX], iw[at.M], iw[at.LANES]
     order = part(iw, iw[at.I_ORDER])
-    for p in range(n):
-        q = order[p]
+    for p in range(iw[at.STIFF_SIZE]):
+        q = order[p] * width
         if q < nx:
-            rw[target + q] = rw[source + p]
+            copy(width, part(rw, target + q), part(rw, source + p * width))
             if sens:
-                copy(m, part(rw, target + nx + q * m), part(rw, source + n + p * m))
-
-
-@engine_function
-def fill_dense(iw: Vector, rw: Vector, mass: float) -> None:
-    """M/(h gamma) - F_w as a dense matrix."""
-    n, nx = iw[at.NSTIFF], iw[at.NX]
-    rows, columns = part(iw, iw[at.I_J_ROW]), part(iw, iw[at.I_J_COL])
-    values, order = part(rw, iw[at.O_SJ]), part(iw, iw[at.I_ORDER])
-    matrix = part(rw, iw[at.O_SA])
-    fill(n * n, matrix, 0.0)
-    for q in range(iw[at.NNZ_J]):
-        matrix[rows[q] * n + columns[q]] = -values[q]
-    for p in range(n):
-        if order[p] < nx:
-            matrix[p * n + p] += mass
-
-
-@engine_function
-def factorise(iw: Vector, rw: Vector, h: float) -> int:
-    """The matrix of the step, factorised."""
-    n, nx, kl, ku, nnz = iw[at.NSTIFF], iw[at.NX], iw[at.LOWER], iw[at.UPPER], iw[at.NNZ_J]
-    rows, columns = part(iw, iw[at.I_J_ROW]), part(iw, iw[at.I_J_COL])
-    values, order = part(rw, iw[at.O_SJ]), part(iw, iw[at.I_ORDER])
-    pivot = part(iw, iw[at.I_PIVOT_STIFF])
-    width = n if kl < 0 else kl + ku + 1
-    matrix = part(rw, iw[at.O_SA])
-    mass = 1.0 / (h * GAMMA)
-    iw[at.FACTORISATIONS] += 1
-    iw[at.STIFF_FULL] = 0
-    sparse = part(iw, iw[at.I_SPARSE_STIFF])
-    sparse[at.H_USED] = 0
-    if sparse[at.H_N]:
-        for q in range(nnz):
-            matrix[q] = -values[q]
-        fill(nx, part(matrix, nnz), mass)
-        if factor_sparse(sparse, part(rw, iw[at.O_SPARSE_STIFF]), matrix) == 0:
-            sparse[at.H_USED] = 1
-            return 0
-    if kl < 0:
-        fill_dense(iw, rw, mass)
-        if factor(matrix, pivot, n) == 0:
-            return 0
-        # unknowns that nothing determines stay as they are, and equations that say the same as
-        # others are left out
-        fill_dense(iw, rw, mass)
-        iw[at.STIFF_FULL] = 1
-        iw[at.STIFF_RANK] = factor_fully(matrix, part(iw, iw[at.I_STIFF_ROWS]),
-                                         part(iw, iw[at.I_STIFF_COLUMNS]),
-                                         part(rw, iw[at.O_STIFF_SIZE]), n)  # fmt: skip
-        return 0
-    fill(n * width, matrix, 0.0)
-    for q in range(nnz):
-        matrix[rows[q] * width + columns[q] - rows[q] + kl] = -values[q]
-    for p in range(n):
-        if order[p] < nx:
-            matrix[p * width + kl] += mass
-    return factor_band(matrix, part(rw, iw[at.O_SL]), pivot, n, kl, ku)
-
-
-@engine_function
-def solve_stage(iw: Vector, rw: Vector, place: int, m: int) -> None:
-    """One solve with the factorised matrix for m columns."""
-    n, kl, ku = iw[at.NSTIFF], iw[at.LOWER], iw[at.UPPER]
-    pivot, b = part(iw, iw[at.I_PIVOT_STIFF]), part(rw, place)
-    sparse = part(iw, iw[at.I_SPARSE_STIFF])
-    if sparse[at.H_USED]:
-        solve_sparse(sparse, part(rw, iw[at.O_SPARSE_STIFF]), b, m)
-    elif iw[at.STIFF_FULL]:
-        solve_fully(part(rw, iw[at.O_SA]), part(iw, iw[at.I_STIFF_ROWS]),
-                    part(iw, iw[at.I_STIFF_COLUMNS]), part(rw, iw[at.O_STIFF_SIZE]), n,
-                    iw[at.STIFF_RANK], b, m, part(rw, iw[at.O_STIFF_WORK]))  # fmt: skip
-    elif kl < 0:
-        solve(part(rw, iw[at.O_SA]), pivot, n, b, m)
-    else:
-        solve_band(part(rw, iw[at.O_SA]), part(rw, iw[at.O_SL]),
-                   pivot, n, kl, ku, b, m)  # fmt: skip
+                copy(m * width, part(rw, target + nx + q * m), part(rw, source + n + p * m * width))
 
 
 @engine_function
@@ -265,16 +179,16 @@ def point(iw: Vector, rw: Vector, t: float, w: int) -> None:
 def add_sparse(iw: Vector, rw: Vector, size: int, rows: int, values: int, b: int, out: int) -> None:
     """out += A b for sensitivities."""
     m, nnz = iw[at.M], iw[size]
-    add_product(nnz, part(iw, iw[rows]), part(iw, iw[rows + 1]), part(rw, iw[values]),
-                part(rw, b), m, part(rw, out))  # fmt: skip
+    add_lane_product(iw[at.LANES], nnz, part(iw, iw[rows]), part(iw, iw[rows + 1]),
+                     part(rw, iw[values]), part(rw, b), m, part(rw, out))  # fmt: skip
 
 
 @engine_function
 def add_explicit(iw: Vector, rw: Vector, size: int, rows: int, values: int, out: int) -> None:
     """out += A for sensitivities."""
     m, nnz = iw[at.M], iw[size]
-    add_entries(nnz, part(iw, iw[rows]), part(iw, iw[rows + 1]), part(rw, iw[values]),
-                m, part(rw, out))  # fmt: skip
+    add_lane_entries(iw[at.LANES], nnz, part(iw, iw[rows]), part(iw, iw[rows + 1]),
+                     part(rw, iw[values]), m, part(rw, out))  # fmt: skip
 
 
 @engine_function
@@ -369,10 +283,11 @@ def attempt(iw: Vector, rw: Vector, t: float, h: float, sens: bool) -> int:
     scatter(iw, rw, last, iw[at.O_E], sens)
     add_and_clean(size, part(rw, iw[at.O_SWT]), part(rw, last))
     scatter(iw, rw, iw[at.O_SWT], iw[at.O_W1], sens)
-    order = part(iw, iw[at.I_ORDER])
-    for p in range(n):
-        if order[p] >= nx:
-            rw[iw[at.O_V] + order[p] - nx] = rw[iw[at.O_SWT] + p]
+    order, width = part(iw, iw[at.I_ORDER]), iw[at.LANES]
+    for p in range(iw[at.STIFF_SIZE]):
+        q = order[p] * width
+        if q >= nx:
+            copy(width, part(rw, iw[at.O_V] + q - nx), part(rw, iw[at.O_SWT] + p * width))
     return 0
 
 
@@ -391,26 +306,33 @@ def prepare_dense(iw: Vector, rw: Vector, n: int) -> None:
     iw[at.DENSE] = n
 
 
+@loop_function
+def _subtract_rate(
+    n: int, k: Vector, h: float, theta: float, r2: Vector, r3: Vector, r4: Vector, r5: Vector
+) -> None:  # fmt: skip
+    c3, c4 = 1.0 - 2.0 * theta, theta * (2.0 - 3.0 * theta)
+    c5 = 2.0 * theta * (1.0 - theta) * (1.0 - 2.0 * theta)
+    for i in range(n):
+        k[i] -= (r2[i] + c3 * r3[i] + c4 * r4[i] + c5 * r5[i]) / h
+
+
 @engine_function
 def subtract_rate(iw: Vector, rw: Vector, h: float, theta: float, k: int, sens: bool) -> None:
     """K -= the time derivative of the interpolating polynomial, in the rows of states."""
-    n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
-    order, rest = part(iw, iw[at.I_ORDER]), 1.0 - theta
+    n, nx, m, width = iw[at.NSTIFF], iw[at.NX], iw[at.M], iw[at.LANES]
+    order = part(iw, iw[at.I_ORDER])
     r2, r3, r4, r5 = iw[at.O_R2], iw[at.O_R3], iw[at.O_R4], iw[at.O_R5]
-    c3, c4 = 1.0 - 2.0 * theta, theta * (2.0 - 3.0 * theta)
-    c5 = 2.0 * theta * rest * (1.0 - 2.0 * theta)
-    for p in range(n):
-        q = order[p]
+    for p in range(iw[at.STIFF_SIZE]):
+        q = order[p] * width
         if q >= nx:
             continue
-        rate = rw[r2 + q] + c3 * rw[r3 + q] + c4 * rw[r4 + q] + c5 * rw[r5 + q]
-        rw[k + p] -= rate / h
+        _subtract_rate(width, part(rw, k + p * width), h, theta, part(rw, r2 + q),
+                       part(rw, r3 + q), part(rw, r4 + q), part(rw, r5 + q))  # fmt: skip
         if sens:
-            row, out = nx + q * m, k + n + p * m
-            for j in range(m):
-                rate = rw[r2 + row + j] + c3 * rw[r3 + row + j]
-                rate += c4 * rw[r4 + row + j] + c5 * rw[r5 + row + j]
-                rw[out + j] -= rate / h
+            row = nx + q * m
+            _subtract_rate(m * width, part(rw, k + n + p * m * width), h, theta,
+                           part(rw, r2 + row), part(rw, r3 + row), part(rw, r4 + row),
+                           part(rw, r5 + row))  # fmt: skip
 
 
 @engine_function
@@ -439,24 +361,31 @@ def correct(iw: Vector, rw: Vector, t: float, h: float, w: int, sens: bool) -> i
     solve_stage(iw, rw, k, 1)
     if sens:
         solve_stage(iw, rw, k + n, m)
-    order = part(iw, iw[at.I_ORDER])
-    for p in range(n):
-        q = order[p]
+    order, width = part(iw, iw[at.I_ORDER]), iw[at.LANES]
+    for p in range(iw[at.STIFF_SIZE]):
+        q = order[p] * width
         if q < nx:
-            rw[w + q] += rw[k + p]
+            add(width, part(rw, w + q), 1.0, part(rw, k + p * width))
             if sens:
-                add(m, part(rw, w + nx + q * m), 1.0, part(rw, k + n + p * m))
+                add(m * width, part(rw, w + nx + q * m), 1.0, part(rw, k + n + p * m * width))
     return 0
+
+
+@loop_function
+def _add_sizes(n: int, total: Vector, values: Vector) -> None:
+    for i in range(n):
+        total[i] += abs(values[i])
 
 
 @engine_function
 def jacobian_norm(iw: Vector, rw: Vector) -> float:
     """The largest row sum of |F_w| at the start of the last step."""
-    n, nnz, total = iw[at.NSTIFF], iw[at.NNZ_J], iw[at.O_SC]
+    n, nnz, total, width = iw[at.NSTIFF], iw[at.NNZ_J], iw[at.O_SC], iw[at.LANES]
     for i in range(n):
         rw[total + i] = 0.0
     for q in range(nnz):
-        rw[total + iw[iw[at.I_J_ROW] + q]] += abs(rw[iw[at.O_SJ] + q])
+        _add_sizes(width, part(rw, total + iw[iw[at.I_J_ROW] + q] * width),
+                   part(rw, iw[at.O_SJ] + q * width))  # fmt: skip
     largest = 0.0
     for i in range(n):
         largest = max(largest, rw[total + i])

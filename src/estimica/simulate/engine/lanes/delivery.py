@@ -1,0 +1,78 @@
+"""What becomes of samples: outputs of every member, or sums of squares and products at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimica.simulate.engine import layout as at
+from estimica.simulate.engine.evaluation import call, set_result
+from estimica.simulate.engine.lanes.linear_algebra import accumulate
+from estimica.simulate.engine.lanes.membership import leave
+from estimica.simulate.engine.status import DONE
+from estimica.simulate.engine.units import engine_function, part, reals_at
+
+Vector = Any
+
+
+@engine_function
+def _deliver(lanes: int, count: int, n: int, source: Vector, target: int, stride: int) -> None:
+    """n numbers of every member to memory of its own, `stride` apart."""
+    for k in range(count):
+        out = reals_at(target + 8 * k * stride)
+        for j in range(n):
+            out[j] = source[j * lanes + k]
+
+
+@engine_function
+def _add_normal(iw: Vector, rw: Vector, sample: int) -> None:
+    """Adds r², r J and the lower half of J Jᵀ of a sample, output by output."""
+    lanes, ny, m = iw[at.LANES], iw[at.NY], iw[at.M]
+    weight = reals_at(iw[at.WEIGHT] + 8 * sample * ny)
+    y, residual = part(rw, iw[at.O_LANE_Y]), part(rw, iw[at.O_LANE_WORK])
+    stride = iw[at.MEASURED_STRIDE]
+    for j in range(ny):
+        w = weight[j]
+        if not w > 0.0:
+            continue
+        for k in range(lanes):
+            member = min(k, iw[at.COUNT] - 1)
+            measured = reals_at(iw[at.MEASURED] + 8 * (member * stride + sample * ny + j))
+            residual[k] = w * (y[j * lanes + k] - measured[0])
+        slopes = part(rw, iw[at.O_LANE_YS] + j * m * lanes)
+        for k in range(m * lanes):
+            slopes[k] *= w
+        sums = part(rw, iw[at.O_NORMAL] + j * (1 + m + m * m) * lanes)
+        accumulate(lanes, 1, sums, residual, residual)
+        accumulate(lanes, m, part(sums, lanes), residual, slopes)
+        for i in range(m):
+            row = part(sums, (1 + m + i * m) * lanes)
+            accumulate(lanes, i + 1, row, part(slopes, i * lanes), slopes)
+
+
+@engine_function
+def emit(iw: Vector, rw: Vector, sample: int) -> int:
+    """Writes one sample of all members; those whose outputs are no numbers leave."""
+    lanes, ny, m, y = iw[at.LANES], iw[at.NY], iw[at.M], iw[at.O_LANE_Y]
+    set_result(iw, 0, y)
+    set_result(iw, 1, iw[at.O_LANE_YS])
+    call(iw, at.OUTPUT)
+    iw[at.EMITTED] = sample + 1
+    total = 0.0
+    for k in range(ny * lanes):
+        total += rw[y + k] * 0.0
+    if total != 0.0:
+        for k in range(lanes):
+            total = 0.0
+            for j in range(ny):
+                total += rw[y + j * lanes + k] * 0.0
+            if total != 0.0:
+                leave(iw, rw, k)
+    if iw[at.SINK] == at.TO_NORMAL:
+        _add_normal(iw, rw, sample)
+        return DONE
+    n, count = iw[at.N_TIMES], iw[at.COUNT]
+    _deliver(lanes, count, ny, part(rw, y), iw[at.OUT] + 8 * sample * ny, n * ny)
+    if m:
+        _deliver(lanes, count, ny * m, part(rw, iw[at.O_LANE_YS]),
+                 iw[at.OUT_S] + 8 * sample * ny * m, n * ny * m)  # fmt: skip
+    return DONE

@@ -1,0 +1,178 @@
+"""Groups of neighbouring members, stepped together by the engine in compiled code.
+
+Member k is in lane k mod lanes of group k div lanes, however many threads there are: they take
+whole groups, so that results are the same to the bit.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from estimica.base.arrays import Flags, Vector
+from estimica.compiled.kernel import Kernel
+from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
+from estimica.compiled.llvm.width import Width
+from estimica.simulate.engine import layout as at
+from estimica.simulate.engine.lanes.groups import groups_unit
+from estimica.simulate.engine.loop import drive
+from estimica.simulate.engine.options import IMPLICIT_EULER, METHODS
+from estimica.simulate.engine.workspace import Workspace, address_of, pool_of
+from estimica.simulate.ensemble.members import Members
+from estimica.simulate.response import Configuration, Response
+
+#: groups that a thread takes at a time (chosen: milliseconds of work, and no thread waits long for
+#: the last one)
+GROUPS_AT_ONCE = 16
+#: unknowns of the stiff method from which on dense matrices of all lanes are more work than the
+#: scalar engine's band or sparse ones (chosen)
+MOST_UNKNOWNS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class LaneModel:
+    """A kernel whose numbers are vectors, and the function that prepares its runs."""
+
+    kernel: Kernel
+    preparation: MachineCode
+    name: str
+
+    @property
+    def lanes(self) -> int:
+        """Members of a group."""
+        return self.kernel.width.lanes
+
+
+_models: WeakKeyDictionary[Configuration, dict[int, LaneModel]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def lane_model(configuration: Configuration, lanes: int) -> LaneModel:
+    """The model in lanes, compiled once."""
+    with _lock:
+        known = _models.setdefault(configuration, {})
+        if lanes not in known:
+            function = configuration.tuning.preparation
+            known[lanes] = LaneModel(
+                configuration.kernel.in_lanes(lanes),
+                compile_functions([function], None, Width(lanes)),
+                function.name(),
+            )
+        return known[lanes]
+
+
+def why_not_in_groups(response: Response) -> str:
+    """Why members of this model cannot step together; nothing where they can."""
+    kernel, options = response.configuration.kernel, response.options
+    h = kernel.hybrid
+    if h.nx == 0:
+        return "the model has no states"
+    if kernel.has_events:
+        return "the model has events, which come at other times for each member"
+    if h.nh:
+        return "the model has delays"
+    if h.constraints.shape[0]:
+        return "the model has constraints between its states"
+    if h.update is not None:
+        return "inputs set states of the model"
+    if h.nz > MOST_UNKNOWNS or "algebraic_sens" in kernel.tangents:
+        return f"the model has too many algebraic unknowns ({h.nz})"
+    if options.method == IMPLICIT_EULER:
+        return "implicit Euler takes one member at a time"
+    if np.isfinite(options.max_seconds):
+        return "max_seconds holds for each member alone"
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is asked of all members: from independent constants or starts, at which times, and where
+    the results go (`normal` None: outputs)."""
+
+    response: Response
+    times: Vector
+    constants: Vector | None  # (L, n independent)
+    members: Members | None
+    Y: Vector
+    YS: Vector
+    normal: Vector | None = None  # (L, ny, 1 + m + m²)
+    value: Vector | None = None  # (1 or L, N, ny)
+    weight: Vector | None = None  # (N, ny)
+
+    def __len__(self) -> int:
+        given = self.members if self.constants is None else self.constants
+        assert given is not None
+        return len(given)
+
+
+def run_groups(model: LaneModel, task: Task, threads: int) -> Flags:
+    """Runs all members; which of them have come to their end in their group."""
+    ended = np.zeros(len(task))
+    size = GROUPS_AT_ONCE * model.lanes
+    starts = range(0, len(task), size)
+    if threads <= 1 or len(starts) <= 1:
+        _run_some(model, task, ended, 0, len(task))
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            ends = [min(s + size, len(task)) for s in starts]
+            list(pool.map(lambda a, b: _run_some(model, task, ended, a, b), starts, ends))
+    come: Flags = ended > 0
+    return come
+
+
+def _run_some(model: LaneModel, task: Task, ended: Vector, first: int, last: int) -> None:
+    """Members first ... last - 1, in one go of compiled code but for the change to stiffness."""
+    kernel, options = model.kernel, task.response.options
+    pool = pool_of(kernel)
+    dense = kernel.hybrid.nx + kernel.hybrid.nz <= MOST_UNKNOWNS
+    if METHODS[options.method] == at.IMPLICIT and not pool.stiff and dense:
+        pool.make_stiff()
+    while first < last:
+        workspace = pool.take(kernel)
+        if options != workspace.options:
+            workspace.set_options(options)
+        workspace.set_grid(task.times, task.response.pieces)
+        rates = _point_to(workspace, model, task, ended)
+        first = groups_unit.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, first, last)
+        del rates  # was needed until here
+        pool.give(workspace)
+        if first < last:
+            if not dense:
+                return
+            if not pool.stiff:
+                pool.make_stiff()
+
+
+def _point_to(workspace: Workspace, model: LaneModel, task: Task, ended: Vector) -> Vector:
+    """Tells compiled code where everything of the members is."""
+    iw, tuning = workspace.iw, task.response.configuration.tuning
+    lanes, m = model.lanes, model.kernel.m
+    rates = np.zeros((tuning.n_free * m + len(tuning.independent) + 1) * lanes)
+    members, constants = task.members, task.constants
+    iw[at.UNIT_DRIVE] = drive.address
+    iw[at.ENDED] = address_of(ended)
+    iw[at.ALL_Y], iw[at.ALL_YS] = address_of(task.Y), address_of(task.YS)
+    iw[at.SINK] = at.TO_OUTPUTS if task.normal is None else at.TO_NORMAL
+    if task.normal is not None:
+        assert task.value is not None and task.weight is not None
+        iw[at.ALL_NORMAL] = address_of(task.normal)
+        iw[at.MEASURED], iw[at.WEIGHT] = address_of(task.value), address_of(task.weight)
+        iw[at.MEASURED_STRIDE] = task.weight.size if len(task.value) > 1 else 0
+    iw[at.PREPARE] = 0
+    if constants is not None:
+        iw[at.PREPARE] = model.preparation.addresses[model.name]
+        iw[at.CONSTANTS], iw[at.N_CONSTANTS] = address_of(constants), constants.shape[1]
+        iw[at.GIVEN] = address_of(rates) + 8 * tuning.n_free * m * lanes
+        iw[at.GIVEN_RATES] = address_of(rates)
+    else:
+        assert members is not None
+        for place, array in (
+            (at.START_P, members.P), (at.START_X, members.x), (at.START_S, members.S),
+            (at.START_Z, members.z), (at.START_D, members.d),
+        ):  # fmt: skip
+            iw[place] = address_of(array)
+    return rates
