@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -33,7 +33,6 @@ from estimica.optimise.assess.families import (
 from estimica.optimise.assess.result import Assessment, FailedSample, local_sensitivity
 from estimica.optimise.assess.samples import Samples
 from estimica.optimise.criteria.courses import Courses
-from estimica.optimise.criteria.population import ScoredDesigns
 from estimica.optimise.design import Design, prepare_design
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -160,8 +159,10 @@ class _SampleResults:
         """Know again what the run has noted, however it was cut into pieces then."""
         for key, payload in run.checkpoints().items():
             if key.startswith(SAMPLES) and "value" in payload:
-                rows = payload["value"]
-                self.note(int(key.removeprefix(SAMPLES)), len(rows), ItemOutcome(rows))
+                noted = payload["value"]
+                scores = _of_rows(noted) if isinstance(noted, list) else noted
+                first = int(key.removeprefix(SAMPLES))
+                self.note(first, int(scores["count"]), ItemOutcome(scores))
 
     def try_out(self, design: Design, run: RunWriter) -> float:
         """Simulate a few open samples here; seconds that one takes."""
@@ -169,17 +170,17 @@ class _SampleResults:
         if not len(open_):
             return 1.0
         first = int(open_[0])
-        rows: list[Mapping[str, Any]] = []
-        begun = perf_counter()
+        count, begun = 0, perf_counter()
         for part in blocks(open_[:LARGEST], self._block):
             late = perf_counter() - begun > TRIAL or self._block > 1
-            if rows and (part[0] != first + len(rows) or late):
+            if count and (part[0] != first + count or late):
                 break
-            rows += _scored(design, self._piece(part))
-        run.checkpoint(_key(first), {"value": rows})
+            scores = _scored(design, self._piece(part))
+            run.checkpoint(_key(first + count), {"value": scores})
+            self.note(first + count, len(part), ItemOutcome(scores))
+            count += len(part)
         run.flush()
-        self.note(first, len(rows), ItemOutcome(rows))
-        return (perf_counter() - begun) / len(rows)
+        return (perf_counter() - begun) / count
 
     def _piece(self, numbers: Indices) -> Piece:
         return int(numbers[0]), self._values[numbers].tolist(), self._drawn[numbers].tolist()
@@ -211,23 +212,24 @@ class _SampleResults:
         items: list[Piece] = [(k, [self._values[k].tolist()], [True]) for k in open_]
         for k, outcome in zip(open_, hands.map(_scored, items, context=context), strict=True):
             if outcome.done:
-                self.courses[k] = outcome.result()[0].get("courses", {})
+                self.courses[k] = outcome.result()["courses"].get("0", {})
 
     def note(self, first: int, count: int, outcome: ItemOutcome[Any]) -> None:
         """Keep the outcome of a piece and tell of it."""
-        self.done[first : first + count] = True
-        rows = outcome.result() if outcome.done else [{"case": "", "failed": outcome.error}] * count
-        for k, one in enumerate(rows, start=first):
-            if "values" in one:
-                self.found[k] = one["values"]
-                if one["at_least"] is not None:
-                    self.at_least[k] = one["at_least"]
-                if one.get("ended"):
-                    self.ended[k] = one["ended"]
-                if one.get("courses"):
-                    self.courses[k] = one["courses"]
-            else:
-                self.failures[k] = FailedSample(k, one["case"], one["failed"])
+        span = slice(first, first + count)
+        self.done[span] = True
+        if outcome.done:
+            scores = outcome.result()
+            self.found[span] = np.reshape(scores["values"], (count, -1))
+            if scores["at_least"] is not None:
+                self.at_least[span] = np.reshape(scores["at_least"], (count, -1))
+            for k, (case, message) in scores["failed"].items():
+                self.failures[first + int(k)] = FailedSample(first + int(k), case, message)
+            self.ended |= {first + int(k): cases for k, cases in scores["ended"].items()}
+            self.courses |= {first + int(k): own for k, own in scores["courses"].items()}
+        else:
+            for k in range(first, first + count):
+                self.failures[k] = FailedSample(k, "", outcome.error)
         if self._progress:
             self._progress(
                 Progress(int(self.done.sum()), len(self.done), len(self.failures), pieces="samples")
@@ -304,42 +306,61 @@ def blocks(numbers: Indices, size: int) -> list[Indices]:
     return np.split(numbers, np.flatnonzero(edges) + 1)
 
 
-def _scored(design: Design, piece: Piece) -> list[Mapping[str, Any]]:
-    """The scores of some samples as plain values; those whose curves are drawn apart."""
-    first, values, drawn = piece
-    q, curves = design.unknowns.coordinates(np.array(values, float)), np.array(drawn, bool)
-    rows: list[Mapping[str, Any]] = [{}] * len(q)
+def _scored(design: Design, piece: Piece) -> Mapping[str, Any]:
+    """The scores of some samples as the store keeps them; those whose curves are drawn apart.
+
+    Values stand one after the other, sample by sample, NaN where there is none; what only some
+    samples have goes by their numbers.
+    """
+    first, rows, drawn = piece
+    q, curves = design.unknowns.coordinates(np.array(rows, float)), np.array(drawn, bool)
+    values, least = np.full((2, len(q), len(design.places)), np.nan)
+    failed: dict[str, list[str]] = {}
+    ended: dict[str, Mapping[str, str]] = {}
+    courses: dict[str, SampleCourses] = {}
     for block in blocks(first + np.arange(len(q)), design.block):
         for some in (block[~curves[block - first]], block[curves[block - first]]):
             own = some - first
-            if len(own):
-                kept = [empty_courses(design) for _ in own] if curves[own[0]] else []
-                for k, row in enumerate(_rows(design.at_all(q[own], kept), kept)):
-                    rows[own[k]] = row
-    return rows
-
-
-def _rows(
-    scored: ScoredDesigns, kept: Sequence[Mapping[str, Courses]]
-) -> Iterator[Mapping[str, Any]]:
-    """Designs as the store keeps them."""
-    open_: Flags = ~np.isnan(scored.least)
-    values, any_open = scored.penalised.tolist(), open_.any(axis=1)
-    for k, own in enumerate(values):
-        if k in scored.failures:
-            yield {"failed": scored.failures[k].message, "case": scored.failures[k].case}
-            continue
-        row: dict[str, Any] = {"values": own, "at_least": None}
-        if any_open[k]:
-            row["at_least"] = [
-                v if o else None for v, o in zip(scored.least[k].tolist(), open_[k], strict=True)
-            ]
-            row["values"] = [None if o else v for v, o in zip(own, open_[k], strict=True)]
-        if scored.ended.get(k):
-            row["ended"] = dict(scored.ended[k])
-        if kept:
-            row["courses"] = {
-                case: {text: signal.tolist() for text, signal in one.signals.items()}
-                for case, one in kept[k].items()
+            if not len(own):
+                continue
+            kept = [empty_courses(design) for _ in own] if curves[own[0]] else []
+            scored = design.at_all(q[own], kept)
+            values[own] = np.where(np.isnan(scored.least), scored.penalised, np.nan)
+            least[own] = scored.least
+            failed |= {str(own[k]): [f.case, f.message] for k, f in scored.failures.items()}
+            ended |= {str(own[k]): dict(cases) for k, cases in scored.ended.items()}
+            courses |= {
+                str(own[k]): _as_lists(one)
+                for k, one in enumerate(kept)
+                if k not in scored.failures
             }
-        yield row
+    return {
+        "count": len(q),
+        "values": values.ravel().tolist(),
+        "at_least": None if np.isnan(least).all() else least.ravel().tolist(),
+        "failed": failed,
+        "ended": {k: v for k, v in ended.items() if k not in failed},
+        "courses": courses,
+    }
+
+
+def _as_lists(courses: Mapping[str, Courses]) -> SampleCourses:
+    return {
+        case: {text: values.tolist() for text, values in one.signals.items()}
+        for case, one in courses.items()
+    }
+
+
+def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The same from a row for each sample, as older runs have noted it."""
+    numbered = {str(k): row for k, row in enumerate(rows)}
+    good = [row for row in rows if "values" in row]
+    none = [None] * (len(good[0]["values"]) if good else 1)
+    return {
+        "count": len(rows),
+        "values": np.array([row.get("values", none) for row in rows], float),
+        "at_least": np.array([row.get("at_least") or none for row in rows], float),
+        "failed": {k: [r["case"], r["failed"]] for k, r in numbered.items() if "failed" in r},
+        "ended": {k: r["ended"] for k, r in numbered.items() if r.get("ended")},
+        "courses": {k: r["courses"] for k, r in numbered.items() if r.get("courses")},
+    }
