@@ -7,6 +7,7 @@ import ctypes
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from estimica.simulate.ensemble.cuda.backend import CudaEnsemble
 from estimica.simulate.ensemble.cuda.build import program_of, refusal
 from estimica.simulate.ensemble.cuda.launcher import Launcher
 from estimica.simulate.ensemble.cuda.program import Program
-from estimica.simulate.ensemble.cuda.runner import run_normal, run_samples
+from estimica.simulate.ensemble.cuda.runner import run_samples
 from estimica.simulate.ensemble.ensemble import Ensemble
 from estimica.simulate.ensemble.members import Measured
 
@@ -48,14 +49,16 @@ class HostLauncher(Launcher):
     xp = np
 
     def __init__(self, folder: Path, room: int = 1 << 30) -> None:
-        self.folder, self._room = folder, room
-        self.libraries: dict[tuple[str, bool], Any] = {}
+        self.folder, self._room = Path(tempfile.mkdtemp(dir=folder)), room
+        self.libraries: dict[tuple[str, int], Any] = {}
         self.launches: list[int] = []
 
-    def run(self, text: str, write: bool, count: int, arguments: Sequence[object]) -> None:
+    def run(
+        self, text: str, mode: int, count: int, block: int, arguments: Sequence[object]
+    ) -> None:
         self.launches.append(count)
         given = [a.ctypes if isinstance(a, np.ndarray) else _scalar(a) for a in arguments]
-        self._library(text, write).all_threads(*given)
+        self._library(text, mode).all_threads(*given)
 
     def room(self) -> int:
         return self._room
@@ -63,21 +66,21 @@ class HostLauncher(Launcher):
     def to_host(self, array: Any) -> Any:
         return array
 
-    def _library(self, text: str, write: bool) -> Any:
-        if (text, write) not in self.libraries:
+    def _library(self, text: str, mode: int) -> Any:
+        if (text, mode) not in self.libraries:
             stem = self.folder / f"text{len(self.libraries)}"
             stem.with_suffix(".c").write_text(text + DRIVER)
             subprocess.run(
                 [
                     str(COMPILER), "-std=c11", "-O0", "-Wall", "-Werror", "-Wno-unknown-pragmas",
                     "-Wno-unused-function", "-Wno-unused-variable", "-shared", "-fPIC",
-                    f"-DWRITE={int(write)}", "-o", str(stem.with_suffix(".so")),
+                    f"-DMODE={mode}", "-o", str(stem.with_suffix(".so")),
                     str(stem.with_suffix(".c")), "-lm",
                 ],
                 check=True,
             )  # fmt: skip
-            self.libraries[text, write] = ctypes.CDLL(str(stem.with_suffix(".so")))
-        return self.libraries[text, write]
+            self.libraries[text, mode] = ctypes.CDLL(str(stem.with_suffix(".so")))
+        return self.libraries[text, mode]
 
 
 def _scalar(value: Any) -> Any:
@@ -121,7 +124,21 @@ equation
   assert(x < 10, "x is too large");
   der(x) = a * x;
 end Fragile;"""
-TWO = ("T_D", "T_R", "A4", "w_E", "w_P", "x10", "x20")
+FOUR = """model Four
+  parameter Real a1 = 1; parameter Real a2 = 3; parameter Real b1 = 0.5; parameter Real b2 = 0.9;
+  parameter Real c1 = 0.8; parameter Real c2 = 1; parameter Real d1 = 0.7; parameter Real d2 = 0.3;
+  parameter Real x10 = 1; parameter Real x20 = 1; parameter Real x30 = 1; parameter Real x40 = 1;
+  input Real u1; input Real u2;
+  Real x1(start = x10, fixed = true); Real x2(start = x20, fixed = true);
+  Real x3(start = x30, fixed = true); Real x4(start = x40, fixed = true);
+  output Real y = x3 * x4;
+equation
+  der(x1) = -a1 * x1 * x3 + a2 * x2 + x3;
+  der(x2) = -b1 * x1 - b2 * x2 + x4;
+  der(x3) = -c1 * x3 + c2 * x4 + u1;
+  der(x4) = -d1 * x3 - d2 * x3 * x4 + u2;
+end Four;"""
+TUNERS = ("T_D", "T_R", "A4", "w_E", "w_P", "x10", "x20")
 
 
 def boiler(**options: Any) -> Any:
@@ -133,7 +150,7 @@ def boiler(**options: Any) -> Any:
     }
     inputs = {n: (grid[:-1], v) for n, v in held.items()}
     return es.load_model(BOILER).response(
-        grid, inputs, outputs=("E", "P"), wrt=TWO, begin=0.0, options=es.Options(**options)
+        grid, inputs, outputs=("E", "P"), wrt=TUNERS, begin=0.0, options=es.Options(**options)
     )
 
 
@@ -141,6 +158,17 @@ def chase(**options: Any) -> Any:
     inputs = {"u": Signal(np.array([0.0, 3.0, 6.0]), np.array([0.0, 1.0, 0.5]), Hold.LINEAR)}
     return es.load_model(CHASE).response(
         np.linspace(0, 6, 25), inputs, outputs=("y",), wrt=("k", "a"), begin=0.0,
+        options=es.Options(**options),
+    )  # fmt: skip
+
+
+def four_states(**options: Any) -> Any:
+    """Two groups of sensitivities and more, and more sums than a thread keeps."""
+    model = es.load_model(FOUR)
+    wrt = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "x10", "x20", "x30", "x40")
+    inputs = {"u1": ([0.0, 2.0], [0.0, 1.0]), "u2": ([0.0], [1.0])}
+    return model.response(
+        np.linspace(0, 4, 21), inputs, outputs=("x1", "x2", "y"), wrt=wrt, begin=0.0,
         options=es.Options(**options),
     )  # fmt: skip
 
@@ -154,7 +182,7 @@ def near(response: Any, many: int = 4, spread: float = 0.1) -> Any:
 def assert_same(response: Any, thetas: Any, folder: Path, tolerance: float) -> None:
     got, expected = (
         CudaEnsemble(response, HostLauncher(folder)).at(thetas),
-        Ensemble(response).at(thetas),
+        Ensemble(response, "scalar").at(thetas),
     )
     assert np.array_equal(got.status, expected.status)
     for a, b in ((got.Y, expected.Y), (got.YS, expected.YS)):
@@ -169,9 +197,18 @@ def test_explicit_members_take_the_steps_of_the_engine(tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_groups_of_sensitivities_take_the_same_steps(tmp_path: Path) -> None:
+    response = four_states()
+    program = program_of(response)
+    assert isinstance(program, Program)
+    assert program.explicit.count("MODEL void slope_of_group") > 2
+    assert_same(response, near(response), tmp_path, 1e-9)
+
+
+@needs_compiler
 def test_inputs_with_slopes_are_followed(tmp_path: Path) -> None:
-    assert_same(chase(), near(chase()), tmp_path, 1e-9)
-    assert_same(chase(method="implicit"), near(chase()), tmp_path, 1e-8)
+    assert_same(chase(), near(chase()), tmp_path, 1e-8)
+    assert_same(chase(method="implicit"), near(chase()), tmp_path, 1e-7)
 
 
 @needs_compiler
@@ -192,7 +229,10 @@ def test_stiff_members_take_the_steps_of_the_engine(tmp_path: Path) -> None:
 def test_a_member_that_turns_out_to_be_stiff_is_run_again(tmp_path: Path) -> None:
     response, launcher = chase(), HostLauncher(tmp_path)
     thetas = np.array([[1.0, 0.5], [1e6, 0.5], [2.0, 0.7]])
-    got, expected = CudaEnsemble(response, launcher).at(thetas), Ensemble(response).at(thetas)
+    got, expected = (
+        CudaEnsemble(response, launcher).at(thetas),
+        Ensemble(response, "scalar").at(thetas),
+    )
     assert launcher.launches == [3, 1]
     assert not got.status.any()
     assert np.allclose(got.Y, expected.Y, rtol=1e-5, atol=1e-6)
@@ -201,20 +241,22 @@ def test_a_member_that_turns_out_to_be_stiff_is_run_again(tmp_path: Path) -> Non
 
 
 @needs_compiler
-@pytest.mark.parametrize("own", [False, True])
-def test_normal_equations_are_those_of_the_outputs(tmp_path: Path, own: bool) -> None:
-    response = boiler()
+@pytest.mark.parametrize(("make", "own"), [(boiler, False), (boiler, True), (four_states, True)])
+def test_normal_equations_are_those_of_the_outputs(tmp_path: Path, make: Any, own: bool) -> None:
+    response = make()
+    assert program_of(response).rows == (make is four_states)
     thetas = near(response, 5)
-    run = Ensemble(response).at(thetas)
+    run = Ensemble(response, "scalar").at(thetas)
     rng = np.random.default_rng(2)
     value = (run.Y if own else run.Y[:1]) + rng.normal(size=run.Y[0].shape)
     weight = rng.uniform(0.5, 2, run.Y[0].shape)
     weight[3, 0] = 0.0
     value[:, 3, 0] = np.nan
     measured = Measured(value, weight)
-    launcher = HostLauncher(tmp_path, room=2500 if not own else 4500)  # two members a chunk
+    room = 23000 if make is four_states else 4500 if own else 2500  # two members a chunk
+    launcher = HostLauncher(tmp_path, room)
     got = CudaEnsemble(response, launcher).normal(thetas, measured)
-    expected = Ensemble(response).normal(thetas, measured)
+    expected = Ensemble(response, "scalar").normal(thetas, measured)
     assert len(launcher.launches) == 3
     for a, b in (
         (got.square, expected.square), (got.gradient, expected.gradient),
@@ -232,11 +274,11 @@ def test_failures_have_the_status_of_the_engine(tmp_path: Path) -> None:
     assert got.status.tolist() == [
         status.DONE, status.CHECK_VIOLATED, status.NOT_FINITE_OUTPUT, status.NOT_FINITE_START,
     ]  # fmt: skip
-    assert np.array_equal(got.status[:3], Ensemble(response).at(thetas[:3]).status)
+    assert np.array_equal(got.status[:3], Ensemble(response, "scalar").at(thetas[:3]).status)
     assert list(got.failures) == [1, 2, 3]
     assert "an assertion or the domain" in got.failures[1]
     assert np.isfinite(got.Y[2, :2]).all() and np.isnan(got.Y[2, 3:]).all()  # noqa: PT018
-    sums = CudaEnsemble(response, HostLauncher(tmp_path / "..")).normal(
+    sums = CudaEnsemble(response, HostLauncher(tmp_path)).normal(
         thetas, Measured(np.zeros((1, 5, 1)), np.ones((5, 1)))
     )
     assert np.isfinite(sums.square[0]).all()

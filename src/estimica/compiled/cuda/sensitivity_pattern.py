@@ -36,6 +36,17 @@ class Entries:
             found.append((j, places[0], places[-1] + 1))
         return tuple(found)
 
+    def groups(self, most: int) -> tuple[tuple[int, int], ...]:
+        """Stretches (begin, end) of the vector that hold whole tuners, of `most` entries each where
+        a single tuner has no more."""
+        found: list[tuple[int, int]] = []
+        for _, begin, end in self.columns:
+            if found and end - found[-1][0] <= most:
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((begin, end))
+        return tuple(found)
+
     def matrix(self, symbols: ca.SX) -> ca.SX:
         """S (nx, m) from the symbols of the living entries; the others are zero."""
         S = ca.SX(self.nx, self.m)

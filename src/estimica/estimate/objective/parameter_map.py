@@ -104,14 +104,21 @@ class ParameterMap:
                 slopes[i, self.tuners.index(name)] = float(partial.at(known))
         return np.concatenate([direct, derived]), slopes
 
-    def of_all(self, tuners: Vector) -> Vector:
-        """The parameters (L, parameters) at L sets of values of the active tuners (L, tuners)."""
+    def at_many(self, tuners: Vector) -> tuple[Vector, Vector]:
+        """The same at (L, tuners): parameters (L, p), and their derivatives (L, p, tuners)."""
+        many = len(tuners)
         direct = tuners[:, self._places]
+        slopes = np.broadcast_to(self._constant, (many, *self._constant.shape))
         if not self._formulas:
-            return direct
-        known = self.fixed | dict(zip(self.tuners, tuners.T, strict=True))
-        derived = [np.broadcast_to(f.at(known), len(tuners)) for f in self._formulas]
-        return np.column_stack([direct, *derived])
+            return direct, slopes
+        own = {n: np.ascontiguousarray(tuners[:, k]) for k, n in enumerate(self.tuners)}
+        known: dict[str, float | Vector] = {**self.fixed, **own}
+        derived = [np.broadcast_to(f.at(known), (many,)) for f in self._formulas]
+        slopes = slopes.copy()
+        for i, partials in enumerate(self._partials, start=len(self._places)):
+            for name, partial in partials.items():
+                slopes[:, i, self.tuners.index(name)] = partial.at(known)
+        return np.column_stack([direct, *derived]), slopes
 
     def written(
         self,

@@ -67,7 +67,7 @@ class ValueScorer:
 
     def at_all(self, tuners: Vector, courses: Sequence[Courses] = ()) -> Population:
         """The values of the formulas in many designs, (designs, tuners)."""
-        many, parameters = len(tuners), self._links.of_all(tuners)
+        many, parameters = len(tuners), self._links.at_many(tuners)[0]
         known: dict[str, float | Vector] = {
             **self._fixed,
             **dict(zip(self._links.tuners, tuners.T, strict=True)),

@@ -179,7 +179,7 @@ class ValueOnlyScorer:
 
     def members(self, tuners: Vector) -> tuple[Vector, dict[str, float | Vector]]:
         """Constants of the model (designs, constants), and the numbers that formulas name."""
-        parameters = self._signals.links.of_all(tuners)
+        parameters = self._signals.links.at_many(tuners)[0]
         constants = np.tile(self._response.values, (len(tuners), 1))
         constants[:, self._parameters] = parameters
         return constants, self._signals.numbers(tuners, parameters)

@@ -9,7 +9,7 @@ import numpy as np
 from estimica.base.arrays import Indices, Vector
 from estimica.simulate.engine.status import TEXTS
 from estimica.simulate.ensemble.cuda.build import program_of, refusal
-from estimica.simulate.ensemble.cuda.launcher import CupyLauncher, Launcher, available
+from estimica.simulate.ensemble.cuda.launcher import Launcher, available, this_device
 from estimica.simulate.ensemble.cuda.program import Program
 from estimica.simulate.ensemble.cuda.runner import Outcome, run_normal, run_samples
 from estimica.simulate.ensemble.members import EnsembleRun, Measured, NormalEquations
@@ -34,7 +34,7 @@ class CudaEnsemble:
         program = program_of(response)
         assert isinstance(program, Program), program
         self.program = program
-        self.launcher = launcher or CupyLauncher()
+        self.launcher = launcher or this_device()
 
     def at(self, thetas: Vector) -> EnsembleRun:
         """Outputs and derivatives of every member; thetas is (L, m)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from weakref import WeakKeyDictionary
 
@@ -11,23 +12,33 @@ import numpy.typing as npt
 from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.compiled.cuda.equations import TunedEquations, tuned_equations, why_not
-from estimica.compiled.cuda.model_text import CallsNotWritten, ModelText, model_text
+from estimica.compiled.cuda.model_text import (
+    CallsNotWritten,
+    ModelText,
+    explicit_text,
+    stiff_text,
+)
 from estimica.compiled.cuda.operations import literal
 from estimica.simulate.engine import arrivals, status, steps
-from estimica.simulate.engine.methods import dormand_prince, rosenbrock
+from estimica.simulate.engine.methods import dormand_prince, rosenbrock, step_matrix
 from estimica.simulate.engine.options import IMPLICIT_EULER, Options
 from estimica.simulate.ensemble.cuda.program import Program
-from estimica.simulate.ensemble.cuda.records import records_text
+from estimica.simulate.ensemble.cuda.records import count_of_sums, records_text
 from estimica.simulate.response import Response
 
 #: numbers of states and sensitivities up to which loops are unrolled, so that all of them stand in
 #: registers, of which a thread has room for 127 numbers (measured: bench/gpu)
 UNROLLED, UNROLLED_STAGES = 24, 16
+#: ... and beyond which sensitivities are done in groups of so many (measured: bench/gpu)
+GROUPED = 8
+#: sums that a thread keeps; where the normal equations have more, it writes down the rows of
+#: derivatives, whose products are taken afterwards (measured: bench/gpu)
+MOST_SUMS = 96
 #: operations of a model's function up to which it is written out at each of its eight places
 INLINED = 600
 #: beyond these a thread works in memory alone and compiling takes minutes (chosen)
 MOST_NUMBERS, MOST_OPERATIONS = 512, 20_000
-#: threads of a block: small, since a block lasts as long as its slowest member (measured: bench/gpu)
+#: threads of a block: few, since it lasts as long as its slowest member (measured: bench/gpu)
 BLOCK = 64
 
 _PARAMETERS = (
@@ -37,15 +48,39 @@ _PARAMETERS = (
     "double *gradient, double *information, int *status, int *place, double *stopped"
 )
 _MODES = """
-#if WRITE
+#if N_CHECKS
+#define CHECKED(arrival) \\
+  inputs(&x, q.piece, arrival, u); \\
+  q.where = broken_check(arrival, w, c, u); \\
+  if (q.where >= 0) { q.t = arrival; q.result = CHECK_VIOLATED; break; }
+#else
+#define CHECKED(arrival)
+#endif
+#define FINISHED \\
+  STORE; \\
+  status[member] = q.result; \\
+  place[member] = q.where; \\
+  stopped[member] = q.t
+#if MODE == 1
 #define RESULTS
-#define RECORD write_out(y, square + ((size_t)member * n_times + sample) * NY, \\
-                         gradient + ((size_t)member * n_times + sample) * NY * M)
+#define RECORD write_out(y, square + ((size_t)member * n_times + q.sample) * NY, \\
+                         gradient + ((size_t)member * n_times + q.sample) * NY * M)
+#define STORE
+#elif MODE == 2
+#define RESULTS
+#define RECORD write_rows(y, measured + (size_t)member * stride + (size_t)q.sample * NY, \\
+    weight + (size_t)q.sample * NY, \\
+    square + ((size_t)member * NY * n_times + q.sample) * (M + 1), (size_t)n_times * (M + 1))
 #define STORE
 #else
-#define RESULTS double sums[AT_LEAST_ONE(NSUMS)]; EACH(i, NSUMS) sums[i] = 0.0
-#define RECORD record(y, measured + (size_t)member * stride + (size_t)sample * NY, \\
-                      weight + (size_t)sample * NY, sums)
+#if SUMS_IN_SHARED && defined(__CUDACC__)
+#define RESULTS __shared__ double all_sums[AT_LEAST_ONE(NSUMS) * BLOCK]; \\
+  double *sums = all_sums + threadIdx.x; EACH(i, NSUMS) SUM(i) = 0.0
+#else
+#define RESULTS double sums[AT_LEAST_ONE(NSUMS)]; EACH(i, NSUMS) SUM(i) = 0.0
+#endif
+#define RECORD record(y, measured + (size_t)member * stride + (size_t)q.sample * NY, \\
+                      weight + (size_t)q.sample * NY, sums)
 #define STORE store(sums, square + (size_t)member * NY, gradient + (size_t)member * NY * M, \\
                     information + (size_t)member * NY * M * M)
 #endif
@@ -88,11 +123,11 @@ def _program_of(response: Response) -> Program | str:
     explicit = stiff = ""
     try:
         if method == "explicit" or (method == "auto" and not _is_stiff(response)):
-            text = model_text(equations, stiff=False, sloped=sloped)
+            text = explicit_text(equations, UNROLLED, GROUPED)
             reason = _too_large(text)
             explicit = _assembled(equations, text, response.options, sloped, method == "auto")
         if method != "explicit":
-            text = model_text(equations, stiff=True, sloped=sloped)
+            text = stiff_text(equations, sloped)
             reason = reason or _too_large(text)
             stiff = _assembled(equations, text, response.options, sloped, None)
     except CallsNotWritten as call:
@@ -102,7 +137,8 @@ def _program_of(response: Response) -> Program | str:
     arrays = (pieces.starts, pieces.values, pieces.slopes, response.times)
     starts, values, slopes, times = (np.ascontiguousarray(a, np.float64) for a in arrays)
     m, ny = len(c.tuning.wrt), len(c.outputs)
-    return Program(explicit, stiff, m, ny, starts, values, slopes, times)
+    rows = count_of_sums(ny, text.jacobian) > MOST_SUMS
+    return Program(explicit, stiff, m, ny, BLOCK, rows, starts, values, slopes, times)
 
 
 def _is_stiff(response: Response) -> bool:
@@ -146,7 +182,8 @@ def _assembled(
         _source("frame", 1),
         _worst(text, options),
         _MODES,
-        _source("rosenbrock" if stiff else "explicit", 0),
+        *([] if stiff else [_source("between", 0)]),
+        _source("rosenbrock" if stiff else "grouped" if text.groups else "explicit", 0),
     ]
     return "\n".join(parts)
 
@@ -174,10 +211,11 @@ def _sizes(e: TunedEquations, text: ModelText, sloped: bool, watched: bool | Non
         N=entries.size, NX=entries.nx, NU=int(e.u.shape[0]), NY=int(e.y.shape[0]), M=entries.m,
         NC=text.n_constants, NJ=len(text.jacobian), N_CHECKS=text.n_checks, SLOPED=int(sloped),
         WATCHED=int(bool(watched)), ROWS=float(max(1, entries.nx)), BLOCK=BLOCK,
-        UNROLL=full if entries.size <= UNROLLED else not_at_all,
+        UNROLL=full if entries.size <= UNROLLED or text.groups else not_at_all,
         STAGE_LOOP=full if unroll else not_at_all,
         INLINING="__forceinline__" if text.operations <= INLINED else "__noinline__",
-        RUN_PARAMETERS=_PARAMETERS,
+        RUN_PARAMETERS=_PARAMETERS, SUMS_IN_SHARED=0,
+        BOUNDS=BLOCK,
         RUNNING=-2,
         COLLAPSED="NEEDS_STIFF" if watched else "STEP_TOO_SMALL",
         **{n: getattr(status, n) for n in _STATUS},
@@ -204,9 +242,10 @@ def _settings(options: Options) -> str:
 
 
 _PAIR = (
-    "C2 C3 C4 C5 A21 A31 A32 A41 A42 A43 A51 A52 A53 A54 A61 A62 A63 A64 A65 B1 B3 B4 B5 B6 "
-    "E1 E3 E4 E5 E6 E7 D1 D3 D4 D5 D6 D7"
-).split()
+    "C2", "C3", "C4", "C5", "A21", "A31", "A32", "A41", "A42", "A43", "A51", "A52", "A53", "A54",
+    "A61", "A62", "A63", "A64", "A65", "B1", "B3", "B4", "B5", "B6", "E1", "E3", "E4", "E5", "E6",
+    "E7", "D1", "D3", "D4", "D5", "D6", "D7",
+)  # fmt: skip
 
 
 def _pair() -> str:
@@ -221,7 +260,8 @@ def _pair() -> str:
 
 def _stiff_tables() -> str:
     """The coefficients of the stiff method."""
-    sizes = _define(GAMMA=rosenbrock.GAMMA, STAGES=rosenbrock.STAGES)
+    # the explicit method's alone looks for stiffness
+    sizes = _define(TORN=dormand_prince._TORN, GAMMA=step_matrix.GAMMA, STAGES=rosenbrock.STAGES)
     names = ("A", "C", "ALPHA", "GAMMA_SUM", "DENSE")
     return sizes + "".join(_table(n, getattr(rosenbrock, n)) for n in names)
 
@@ -246,12 +286,29 @@ def _table(name: str, values: npt.NDArray[np.float64]) -> str:
 
 
 def _worst(text: ModelText, options: Options) -> str:
-    """The sum of squares of the states, or of the worst tuner; and how much is tested."""
+    """The sum of squares of the states, or of the worst tuner; and how much is tested. Where
+    sensitivities are done in groups, one function each."""
     tested = text.entries.columns if options.sensitivities_in_error_test else ()
-    lines = ["double worst = sum_of(e, 0, NX), of_tuner = worst;"]
-    for _, begin, end in tested:
+    size = f"#define TESTED {'N' if tested else 'NX'}\n"
+    if not text.groups:
+        return size + _worst_function("worst_of(const double *e)", "sum_of(e, 0, NX)", tested)
+    parts = [size]
+    for number, (begin, end) in enumerate(text.groups):
+        inside = [(j, a - begin, b - begin) for j, a, b in tested if begin <= a < end]
+        name = f"worst_of_group{number}(const double *e, double before)"
+        parts.append(_worst_function(name, "before", inside))
+    nx = text.entries.nx
+    listed = " ".join(
+        f"DO({number}, {begin - nx}, {end - begin})"
+        for number, (begin, end) in enumerate(text.groups)
+    )
+    return "".join([*parts, f"#define ALL_GROUPS(DO) {listed}\n"])
+
+
+def _worst_function(name: str, first: str, columns: Sequence[tuple[int, int, int]]) -> str:
+    lines = [f"double worst = {first}, of_tuner = worst;"]
+    for _, begin, end in columns:
         lines.append(f"of_tuner = sum_of(e, {begin}, {end});")
         lines.append("if (!(of_tuner <= worst)) worst = of_tuner;")
     body = "".join(f"  {line}\n" for line in [*lines, "return worst;"])
-    size = "N" if tested else "NX"
-    return f"#define TESTED {size}\nHELPER double worst_of(const double *e)\n{{\n{body}}}\n"
+    return f"HELPER double {name}\n{{\n{body}}}\n"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-#: threads of a block, as the text says it
-_BLOCK = 64
+#: what a thread does with samples: adds them up, writes outputs, writes rows
+SUMS, OUTPUTS, ROWS = range(3)
 #: part of the free memory that one chunk of members may take (chosen: half is left for whoever
 #: works with the results)
 _SHARE = 0.5
-#: results of a chunk on a device with plenty of room (chosen: 4 GiB are quick to hand over)
-_MOST_BYTES = 4 << 30
+#: results of a chunk on a device with plenty of room (chosen: enough members to fill it
+#: many times)
+_MOST_BYTES = 16 << 30
 
 
 class Launcher(ABC):
@@ -23,8 +25,10 @@ class Launcher(ABC):
     xp: Any
 
     @abstractmethod
-    def run(self, text: str, write: bool, count: int, arguments: Sequence[object]) -> None:
-        """Threads 0 … count - 1 of the text's function `run`."""
+    def run(
+        self, text: str, mode: int, count: int, block: int, arguments: Sequence[object]
+    ) -> None:
+        """Threads 0 … count - 1 of the text's function `run`, so many in a block."""
 
     @abstractmethod
     def room(self) -> int:
@@ -43,16 +47,18 @@ class CupyLauncher(Launcher):
         import cupy
 
         self.xp = cupy
-        self._kernels: dict[tuple[int, str, bool], Any] = {}
+        self._kernels: dict[tuple[int, str, int], Any] = {}
 
-    def run(self, text: str, write: bool, count: int, arguments: Sequence[object]) -> None:
+    def run(
+        self, text: str, mode: int, count: int, block: int, arguments: Sequence[object]
+    ) -> None:
         """Compiled by NVRTC at first; CuPy keeps what was compiled in its folder."""
         device = int(self.xp.cuda.Device().id)
-        key = (device, text, write)
+        key = (device, text, mode)
         if key not in self._kernels:
-            options = ("--std=c++17", f"-DWRITE={int(write)}")
+            options = ("--std=c++17", f"-DMODE={mode}")
             self._kernels[key] = self.xp.RawKernel(text, "run", options=options)
-        self._kernels[key]((-(-count // _BLOCK),), (_BLOCK,), tuple(arguments))
+        self._kernels[key]((-(-count // block),), (block,), tuple(arguments))
 
     def room(self) -> int:
         """Part of what is free."""
@@ -63,6 +69,12 @@ class CupyLauncher(Launcher):
     def to_host(self, array: Any) -> Any:
         """Waits for the device."""
         return self.xp.asnumpy(array)
+
+
+@cache
+def this_device() -> CupyLauncher:
+    """The one launcher of this process, which keeps what it has compiled."""
+    return CupyLauncher()
 
 
 def available() -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 
+_WORDS = ("explicit", "stiff", "m", "ny", "block", "rows")
 _ARRAYS = ("starts", "values", "slopes", "times")
 
 
@@ -28,6 +29,8 @@ class Program:
     stiff: str  # empty: no member changes its method
     m: int
     ny: int
+    block: int  # threads that a GPU keeps together
+    rows: bool  # normal equations are products of rows that are written, not sums of a thread
     starts: Vector  # (nq,)
     values: Vector  # (nq, nu)
     slopes: Vector  # (nq, nu)
@@ -40,9 +43,7 @@ class Program:
 
     def save(self, path: Path) -> None:
         """Writes it to a file of NumPy's."""
-        words = json.dumps(
-            {"explicit": self.explicit, "stiff": self.stiff, "m": self.m, "ny": self.ny}
-        )
+        words = json.dumps({name: getattr(self, name) for name in _WORDS})
         with path.open("wb") as file:
             np.savez(file, words=np.array(words), **{n: getattr(self, n) for n in _ARRAYS})
 

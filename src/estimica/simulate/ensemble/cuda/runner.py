@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate.engine.status import DONE, NEEDS_STIFF
-from estimica.simulate.ensemble.cuda.launcher import Launcher, pointer
+from estimica.simulate.ensemble.cuda.launcher import OUTPUTS, ROWS, SUMS, Launcher, pointer
 from estimica.simulate.ensemble.cuda.program import Program
 
 #: members of one launch: their places are whole numbers of 32 bits (chosen well below)
@@ -51,37 +51,37 @@ def run_normal(
 
     All arrays may be on the host or on the device; results are on the host, unless they shall stay.
     """
-    one = _Runs(program, launcher, write=False)
-    ny, m, many = program.ny, program.m, len(thetas)
-    shapes = ((ny,), (ny, m), (ny, m, m))
+    one = _Runs(program, launcher, ROWS if program.rows else SUMS)
+    n, ny, m, many = len(program.times), program.ny, program.m, len(thetas)
     own = len(value) > 1 and len(value) == many
-    data = one.xp.ascontiguousarray(one.xp.asarray(weight, np.float64))
-    shared = None if own else one.xp.ascontiguousarray(one.xp.asarray(value, np.float64))
-    size = 8 * (m + ny * (1 + m + m * m) + (len(program.times) * ny if own else 0))
+    xp = launcher.xp
+    weight = xp.ascontiguousarray(xp.asarray(weight, np.float64))
+    shared = None if own else xp.ascontiguousarray(xp.asarray(value, np.float64))
+    size = m + ny * (1 + m + m * m) + (n * ny if own else 0)
+    size += ny * n * (m + 1) if program.rows else 0
     parts = []
-    for chunk in _chunks(many, size, launcher.room(), host):
-        values = one.xp.ascontiguousarray(one.xp.asarray(value[chunk])) if own else shared
-        results = [one.xp.zeros((len(thetas[chunk]), *shape)) for shape in shapes]
-        stride = len(program.times) * ny if own else 0
-        outcome = one(thetas[chunk], results, values, stride, data)
+    for chunk in _chunks(many, 8 * size, launcher.room(), host or program.rows):
+        values = xp.ascontiguousarray(xp.asarray(value[chunk])) if own else shared
+        stride = n * ny if own else 0
+        results, outcome = one.normal(thetas[chunk], values, stride, weight)
         failed = outcome[0] != DONE
         for array in results:
             array[failed] = np.nan
-        parts.append([*results, *outcome])
+        parts.append(_handed([*results, *outcome], launcher, host))
     square, gradient, information, *ends = _joined(parts, launcher, host)
     return NormalSums(square, gradient, information, Outcome(*ends))
 
 
 def run_samples(program: Program, thetas: Any, launcher: Launcher, host: bool = True) -> Samples:
     """Outputs and their derivatives at tuners (L, m)."""
-    one = _Runs(program, launcher, write=True)
+    one = _Runs(program, launcher, OUTPUTS)
     n, ny, m = len(program.times), program.ny, program.m
     parts = []
     for chunk in _chunks(len(thetas), 8 * (m + n * ny * (1 + m)), launcher.room(), host):
         many = len(thetas[chunk])
         results = [one.xp.full((many, n, ny), np.nan), one.xp.full((many, n, ny, m), np.nan)]
         outcome = one(thetas[chunk], [*results, None], None, 0, None)
-        parts.append([*results, *outcome])
+        parts.append(_handed([*results, *outcome], launcher, host))
     Y, YS, *ends = _joined(parts, launcher, host)
     return Samples(Y, YS, Outcome(*ends))
 
@@ -89,11 +89,25 @@ def run_samples(program: Program, thetas: Any, launcher: Launcher, host: bool = 
 class _Runs:
     """The arrays of a program on the device, and the launches of its texts."""
 
-    def __init__(self, program: Program, launcher: Launcher, write: bool) -> None:
-        self.program, self.launcher, self.write = program, launcher, write
+    def __init__(self, program: Program, launcher: Launcher, mode: int) -> None:
+        self.program, self.launcher, self.mode = program, launcher, mode
         self.xp = launcher.xp
         arrays = (program.starts, program.values, program.slopes, program.times)
         self.experiment = tuple(self.xp.asarray(a) for a in arrays)
+
+    def normal(
+        self, thetas: Any, values: Any, stride: int, weight: Any
+    ) -> tuple[list[Any], tuple[Any, Any, Any]]:
+        """Σ r², Jᵀr, JᵀJ of some members, and how they ended."""
+        xp, many, ny, m = self.xp, len(thetas), self.program.ny, self.program.m
+        if self.mode == SUMS:
+            results = [xp.zeros((many, *shape)) for shape in ((ny,), (ny, m), (ny, m, m))]
+            return results, self(thetas, results, values, stride, weight)
+        rows = xp.empty((many, ny, len(self.program.times), m + 1))
+        outcome = self(thetas, [rows, None, None], values, stride, weight)
+        products = xp.matmul(xp.swapaxes(rows, 2, 3), rows)
+        parts = (products[..., m, m], products[..., m, :m], products[..., :m, :m])
+        return [xp.ascontiguousarray(part) for part in parts], outcome
 
     def __call__(
         self, thetas: Any, results: list[Any], values: Any, stride: int, weight: Any
@@ -116,23 +130,26 @@ class _Runs:
                 np.int32(len(self.program.times)), pointer(values), np.int64(stride),
                 pointer(weight), *(pointer(r) for r in results), status, place, stopped,
             )  # fmt: skip
-            self.launcher.run(text, self.write, count, arguments)
+            self.launcher.run(text, self.mode, count, self.program.block, arguments)
         return status, place, stopped
 
 
-def _chunks(many: int, size: int, room: int, host: bool) -> list[slice]:
-    """Stretches of members whose arrays fit; results that stay on the device are not cut by room."""
+def _chunks(many: int, size: int, room: int, cut: bool) -> list[slice]:
+    """Stretches of members whose arrays fit, of so many bytes each where these are to be cut."""
     longest = _MOST_MEMBERS
-    if host:
+    if cut:
         longest = max(1, min(longest, room // max(1, size)))
     return [slice(k, min(k + longest, many)) for k in range(0, many, longest)]
 
 
+def _handed(arrays: list[Any], launcher: Launcher, host: bool) -> list[Any]:
+    """Results of a chunk, on the host where they shall be there: their room is free then."""
+    return [launcher.to_host(a) for a in arrays] if host else arrays
+
+
 def _joined(parts: list[list[Any]], launcher: Launcher, host: bool) -> list[Any]:
     """The results of all chunks as one array each."""
-    xp = np if host else launcher.xp
-    if host:
-        parts = [[launcher.to_host(a) for a in part] for part in parts]
     if len(parts) == 1:
         return parts[0]
+    xp = np if host else launcher.xp
     return [xp.concatenate(arrays) for arrays in zip(*parts, strict=True)]

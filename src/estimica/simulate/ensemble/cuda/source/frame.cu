@@ -23,12 +23,18 @@ __device__ __forceinline__ double about_one_over(double x)
 #define SHARED_BY_ALL
 #define TABLE static const
 #define RESTRICT restrict
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 struct place { int x; };
 static _Thread_local struct place blockIdx, blockDim, threadIdx;
 static double about_one_over(double x) { return 1.0 / x; }
 #endif
 
+/* sums of a thread stand in registers and its own memory, or beside those of its block */
+#if SUMS_IN_SHARED && defined(__CUDACC__)
+#define SUM(i) sums[(i) * BLOCK]
+#else
+#define SUM(i) sums[i]
+#endif
 #define NOT_A_NUMBER (sqrt(-1.0))
 #define INFINITE (-log(0.0))
 #define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)
@@ -137,10 +143,112 @@ HELPER double first_step(double t, const double *w, const double *k1, const doub
   return fmin(fmin(100.0 * h, ideal), limit);
 }
 
-/* the length of the step after one that was rejected with this squared error */
-HELPER double shortened(double step, double square)
+/* Where a run stands: time, the next step, the inputs that hold, the next sample */
+typedef struct {
+  double t, h, stop, blur, span, last_error, probed, after_jump;
+  int piece, sample, since, steps, signs, fresh, rejected, result, where;
+} Clock;
+
+HELPER Clock begun_clock(const Experiment *x)
 {
-  if (!is_finite(square)) return step * 0.1;
-  const double ratio = (double)powf((float)square, 0.1f) / SAFETY;
-  return step / fmin(1.0 / SHRINK, fmax(1.1, ratio));
+  Clock k;
+  k.t = x->starts[0];
+  k.h = FIRST_STEP;
+  k.span = x->times[x->n_times - 1] - k.t;
+  k.blur = blur_at(k.t, k.span);
+  k.piece = piece_at(x, 0, k.t, k.blur);
+  k.stop = next_stop(x, k.piece);
+  k.last_error = CAUTIOUS;
+  k.probed = k.after_jump = 0.0;
+  k.sample = k.since = k.steps = k.signs = k.rejected = k.where = 0;
+  k.fresh = k.piece > 0;
+  k.result = RUNNING;
+  return k;
+}
+
+/* the next trial: its length, and where it ends. Rather a step longer by a hundredth than a tiny
+   one after it */
+HELPER double proposed_step(const Clock *k, double *arrival)
+{
+  const double step = fmin(k->h, MAX_STEP);
+  const int last = k->t + 1.01 * step >= k->stop;
+  *arrival = last ? k->stop : k->t + step;
+  return last ? k->stop - k->t : step;
+}
+
+/* after a trial with this squared error; whether steps have become too small to move the time */
+HELPER int rejected_step(Clock *k, double step, double error)
+{
+  const double ratio = (double)powf((float)error, 0.1f) / SAFETY;
+  k->h = is_finite(error) ? step / fmin(1.0 / SHRINK, fmax(1.1, ratio)) : step * 0.1;
+  k->rejected = 1;
+  return k->h < fmax(4.0 * EPS * fabs(k->t), 1e-30 * k->span);
+}
+
+/* the length of the next step, from the squared errors of this one and the last: single precision
+   will do for that. `careful`: no longer than this one where a trial was rejected before it */
+HELPER void accepted_step(Clock *k, double step, double error, int careful)
+{
+  const double size = 0.5 * (double)logf((float)fmax(error, LEAST_ERROR * LEAST_ERROR));
+  double growth = SAFETY * (double)expf((float)(BETA * k->last_error - EXPONENT * size));
+  growth = fmin(GROW, fmax(SHRINK, growth));
+  double following = step * (careful && k->rejected ? fmin(growth, 1.0) : growth);
+  if (step < k->h) following = fmax(following, fmin(k->h, MAX_STEP));
+  if (k->fresh) {
+    k->fresh = 0;
+    k->after_jump = fmax(step, k->h) * fmin(fmax(growth, 1.0), 1.1);
+  }
+  k->last_error = fmax(size, CAUTIOUS);
+  k->h = following;
+  k->rejected = 0;
+  k->steps++;
+}
+
+/* on to the end of the step; whether the inputs are others from there on */
+HELPER int arrived(Clock *k, const Experiment *x, double arrival, double later, int next)
+{
+  k->t = arrival;
+  k->blur = later;
+  if (k->sample == x->n_times) k->result = DONE;
+  if (next == k->piece) return 0;
+  k->piece = next;
+  k->stop = next_stop(x, next);
+  k->last_error = CAUTIOUS;
+  k->probed = 0.0;
+  k->since = 0;
+  k->fresh = 1;
+  if (k->after_jump > 0.0) k->h = k->after_jump;
+  return 1;
+}
+
+/* whether the sample falls into the step */
+HELPER int is_due(const Clock *k, const Experiment *x, double arrival)
+{
+  return k->sample < x->n_times && x->times[k->sample] <= arrival;
+}
+
+/* counts the signs of stiffness: steps close to the boundary of stability, |h lambda| > 2.5 (top
+   and bottom: |k7 - k6|^2 and |w1 - wt|^2 of states and sensitivities), or beyond 1 and torn */
+HELPER void count_sign(Clock *k, double step, double top, double bottom, double rest, double under,
+                       int torn)
+{
+  const double own = step * step * top, other = step * step * rest;
+  int sign = (bottom > 0.0 && own > 6.25 * bottom) || (under > 0.0 && other > 6.25 * under);
+  if (torn && ((bottom > 0.0 && own > bottom) || (under > 0.0 && other > under))) sign = 1;
+  k->signs = sign ? k->signs + 1 : (k->signs > 0 ? k->signs - 1 : 0);
+  if (k->signs >= 10) k->result = NEEDS_STIFF;
+}
+
+/* whether states go elsewhere than their derivatives at both ends say */
+HELPER int is_torn(double step, const double *w, const double *w1, const double *k1,
+                   const double *k7)
+{
+  int torn = 0;
+  EACH(i, NX) {
+    const double rise = w1[i] - w[i], first = step * k1[i], last = step * k7[i];
+    const double size = fmax(fabs(rise), fmax(fabs(first), fabs(last)));
+    if (fabs(rise - 0.5 * (first + last)) > TORN * size && size > ATOL[i] + RTOL * fabs(w1[i]))
+      torn = 1;
+  }
+  return torn;
 }

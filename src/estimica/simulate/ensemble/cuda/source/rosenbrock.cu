@@ -47,7 +47,7 @@ HELPER void solve_columns(const double *a, const unsigned char *swapped, double 
   UNROLL for (int j = 0; j < (N - NX) / AT_LEAST_ONE(NX); j++) solve(a, swapped, b + j * NX);
 }
 
-SHARED_BY_ALL void __launch_bounds__(BLOCK) run(RUN_PARAMETERS)
+SHARED_BY_ALL void __launch_bounds__(BOUNDS) run(RUN_PARAMETERS)
 {
   const int id = blockIdx.x * blockDim.x + threadIdx.x;
   if (id >= count) return;
@@ -58,40 +58,33 @@ SHARED_BY_ALL void __launch_bounds__(BLOCK) run(RUN_PARAMETERS)
   run_constants(thetas + (size_t)member * M, c);
   start(thetas + (size_t)member * M, w);
 
-  const double span = times[n_times - 1] - starts[0];
-  double t = starts[0], h = FIRST_STEP, last_error = CAUTIOUS, after_jump = 0.0;
-  double blur = blur_at(t, span);
-  int piece = piece_at(&x, 0, t, blur), sample = 0, since = 0;
-  int fresh = piece > 0, rejected = 0, result = RUNNING, where = 0;
-  inputs(&x, piece, t, u);
-  while (sample < n_times && times[sample] <= t && result == RUNNING) {
+  Clock q = begun_clock(&x);
+  inputs(&x, q.piece, q.t, u);
+  while (is_due(&q, &x, q.t) && q.result == RUNNING) {
     double y[AT_LEAST_ONE(NY + NJ)];
-    outputs(t, w, c, u, y);
-    where = first_broken(y, NY);
-    if (where >= 0) result = NOT_FINITE_OUTPUT;
+    outputs(q.t, w, c, u, y);
+    q.where = first_broken(y, NY);
+    if (q.where >= 0) q.result = NOT_FINITE_OUTPUT;
     RECORD;
-    sample++;
+    q.sample++;
   }
-  if (result == RUNNING && sample == n_times) result = DONE;
-  if (h <= 0.0) {
+  if (q.result == RUNNING && q.sample == n_times) q.result = DONE;
+  if (q.h <= 0.0) {
     double k1[AT_LEAST_ONE(NX)];
-    slope_of_states(t, w, c, u, k1);
-    h = first_step(t, w, k1, c, u, fmin(MAX_STEP, span));
+    slope_of_states(q.t, w, c, u, k1);
+    q.h = first_step(q.t, w, k1, c, u, fmin(MAX_STEP, q.span));
   }
-  double stop = next_stop(&x, piece);
 
-  while (result == RUNNING) {
-    double step = fmin(h, MAX_STEP), arrival = stop;
-    if (t + 1.01 * step >= stop) step = stop - t;
-    else arrival = t + step;
-
+  while (q.result == RUNNING) {
+    double arrival;
+    const double step = proposed_step(&q, &arrival);
     double matrix[AT_LEAST_ONE(NX * NX)], moving[AT_LEAST_ONE(NX)], wt[AT_LEAST_ONE(N)];
     double k[STAGES][AT_LEAST_ONE(N)], found[AT_LEAST_ONE(N)];
     unsigned char swapped[AT_LEAST_ONE(NX * NX)];
-    const double *rate = slopes + piece * NU;
-    inputs(&x, piece, t, u);
-    jacobian(t, w, c, u, matrix);
-    along_time(t, w, c, u, rate, moving);
+    const double *rate = slopes + q.piece * NU;
+    inputs(&x, q.piece, q.t, u);
+    jacobian(q.t, w, c, u, matrix);
+    along_time(q.t, w, c, u, rate, moving);
     EACH(i, NX * NX) matrix[i] = -matrix[i];
     EACH(i, NX) matrix[i * NX + i] += 1.0 / (step * GAMMA);
     const int singular = factor(matrix, swapped);
@@ -107,15 +100,15 @@ SHARED_BY_ALL void __launch_bounds__(BLOCK) run(RUN_PARAMETERS)
         wt[i] = argument;
         k[s][i] = sum * per_step;
       }
-      if (SLOPED) inputs(&x, piece, t + ALPHA[s] * step, u);
-      slope(t + ALPHA[s] * step, wt, c, u, found);
+      if (SLOPED) inputs(&x, q.piece, q.t + ALPHA[s] * step, u);
+      slope(q.t + ALPHA[s] * step, wt, c, u, found);
       const double move = GAMMA_SUM[s] * step;
       EACH(i, N) k[s][i] += found[i];
       EACH(i, NX) k[s][i] += move * moving[i];
       solve(matrix, swapped, k[s]);
       if (N > NX) {
-        if (SLOPED) inputs(&x, piece, t, u);
-        second(t, w, c, u, rate, k[s], move, found);
+        if (SLOPED) inputs(&x, q.piece, q.t, u);
+        second(q.t, w, c, u, rate, k[s], move, found);
         EACH(i, N - NX) k[s][NX + i] += found[i];
         solve_columns(matrix, swapped, k[s] + NX);
       }
@@ -124,41 +117,26 @@ SHARED_BY_ALL void __launch_bounds__(BLOCK) run(RUN_PARAMETERS)
     EACH(i, N) w1[i] = wt[i] + k[STAGES - 1][i];
     double e[AT_LEAST_ONE(N)];
     EACH(i, TESTED) {
-      const double q = SCALED(k[STAGES - 1][i], w[i], w1[i], i);
-      e[i] = q * q;
+      const double part = SCALED(k[STAGES - 1][i], w[i], w1[i], i);
+      e[i] = part * part;
     }
     double error = STIFF_ERROR * STIFF_ERROR * worst_of(e) / ROWS;
     if (singular) error = INFINITE;
-    if (++since > MAX_STEPS) { result = TOO_MANY_STEPS; break; }
+    if (++q.since > MAX_STEPS) { q.result = TOO_MANY_STEPS; break; }
     if (!(error <= 1.0)) {
-      h = shortened(step, error);
-      rejected = 1;
-      if (h < fmax(4.0 * EPS * fabs(t), 1e-30 * span)) {
-        inputs(&x, piece, t, u);
-        slope(t, w, c, u, found);
-        where = first_broken(found, N);
-        result = where >= 0 ? NOT_FINITE_START : STEP_TOO_SMALL;
+      if (rejected_step(&q, step, error)) {
+        inputs(&x, q.piece, q.t, u);
+        slope(q.t, w, c, u, found);
+        q.where = first_broken(found, N);
+        q.result = q.where >= 0 ? NOT_FINITE_START : STEP_TOO_SMALL;
       }
       continue;
     }
-    {
-      const double size = 0.5 * (double)logf((float)fmax(error, LEAST_ERROR * LEAST_ERROR));
-      double growth = SAFETY * (double)expf((float)(BETA * last_error - EXPONENT * size));
-      last_error = fmax(size, CAUTIOUS);
-      growth = fmin(GROW, fmax(SHRINK, growth));
-      double following = step * (rejected ? fmin(growth, 1.0) : growth);
-      if (step < h) following = fmax(following, fmin(h, MAX_STEP));
-      if (fresh) {
-        fresh = 0;
-        after_jump = fmax(step, h) * fmin(fmax(growth, 1.0), 1.1);
-      }
-      h = following;
-      rejected = 0;
-    }
-    const double limit = arrival == stop ? arrival - blur : arrival;
-    const double later = blur_at(arrival, span);
-    const int next = arrival == stop ? piece_at(&x, piece, arrival, later) : piece;
-    if (sample < n_times && times[sample] <= arrival) {
+    accepted_step(&q, step, error, 1);
+    const double limit = arrival == q.stop ? arrival - q.blur : arrival;
+    const double later = blur_at(arrival, q.span);
+    const int next = arrival == q.stop ? piece_at(&x, q.piece, arrival, later) : q.piece;
+    if (is_due(&q, &x, arrival)) {
       double r2[AT_LEAST_ONE(N)], r3[AT_LEAST_ONE(N)], r4[AT_LEAST_ONE(N)], r5[AT_LEAST_ONE(N)];
       EACH(i, N) {
         r2[i] = r3[i] = r4[i] = r5[i] = 0.0;
@@ -170,15 +148,15 @@ SHARED_BY_ALL void __launch_bounds__(BLOCK) run(RUN_PARAMETERS)
         }
       }
       do {
-        const double at = times[sample];
+        const double at = times[q.sample];
         const int here = !(at < limit);
-        if (SLOPED || here) inputs(&x, here ? next : piece, at, u);
+        if (SLOPED || here) inputs(&x, here ? next : q.piece, at, u);
         if (here) {
           EACH(i, N) wt[i] = w1[i];
         } else {
           /* the polynomial is inaccurate where a fast balance is followed: one simplified Newton
              step on its defect, with the matrix of the step */
-          const double part = (at - t) * per_step, left = 1.0 - part;
+          const double part = (at - q.t) * per_step, left = 1.0 - part;
           const double c3 = 1.0 - 2.0 * part, c4 = part * (2.0 - 3.0 * part);
           const double c5 = 2.0 * part * left * (1.0 - 2.0 * part);
           EACH(i, N) wt[i] = w[i] + part * (r2[i] + left * (r3[i] + part * (r4[i] + left * r5[i])));
@@ -190,34 +168,17 @@ SHARED_BY_ALL void __launch_bounds__(BLOCK) run(RUN_PARAMETERS)
         }
         double y[AT_LEAST_ONE(NY + NJ)];
         outputs(at, wt, c, u, y);
-        where = first_broken(y, NY);
+        q.where = first_broken(y, NY);
         RECORD;
-        sample++;
-        since = 0;
-        if (where >= 0) { result = NOT_FINITE_OUTPUT; t = at; break; }
-      } while (sample < n_times && times[sample] <= arrival);
+        q.sample++;
+        q.since = 0;
+        if (q.where >= 0) { q.result = NOT_FINITE_OUTPUT; q.t = at; break; }
+      } while (is_due(&q, &x, arrival));
     }
-    if (result != RUNNING) break;
-    t = arrival;
-    blur = later;
+    if (q.result != RUNNING) break;
     EACH(i, N) w[i] = w1[i];
-#if N_CHECKS
-    inputs(&x, piece, t, u);
-    where = broken_check(t, w, c, u);
-    if (where >= 0) { result = CHECK_VIOLATED; break; }
-#endif
-    if (sample == n_times) { result = DONE; break; }
-    if (next != piece) {
-      piece = next;
-      stop = next_stop(&x, piece);
-      last_error = CAUTIOUS;
-      since = 0;
-      fresh = 1;
-      if (after_jump > 0.0) h = after_jump;
-    }
+    CHECKED(arrival);
+    arrived(&q, &x, arrival, later, next);
   }
-  STORE;
-  status[member] = result;
-  place[member] = where;
-  stopped[member] = t;
+  FINISHED;
 }
