@@ -14,6 +14,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.estimate.setup import parameter_map_of
 from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.execute.batches import WorkedBy
 from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.formulas import ValueScorer
@@ -34,6 +35,8 @@ from estimica.study.study import Study
 #: of a central difference, in coordinates of size one: the cube root of an error of 1e-12 balances
 #: it with the truncation (Gill, Murray and Wright, Practical Optimization, 1981, section 8.6)
 STEP = 1e-4
+#: why no ensemble simulates many designs
+ONE_BY_ONE = "criteria of this kind, or of this model, are taken one by one"
 #: of a block of designs that are scored together: steps times states of all its runs, some 0.1 s,
 #: after which progress can be told; numbers of one case, 32 MB; and the sizes between which it is
 BLOCK_WORK = 1e6
@@ -52,7 +55,7 @@ class Design:
         backend: str = "auto",
     ) -> None:
         self.unknowns = unknowns
-        self._backend = backend
+        self._backend, self._asked = backend, backend not in ("auto", "scalar")
         self.places = tuple(places)
         self._scorers = tuple(scorers)
         self._quick = self._scorers  # of values without slopes
@@ -105,11 +108,15 @@ class Design:
         """How many designs are scored together; see `block_size`."""
         return block_size(self.many)
 
-    @property
-    def backend(self) -> str:
-        """What simulates many designs: a backend of ensembles, or "" where there is none."""
-        chosen = [s.backend for s in self.many if isinstance(s, ValueOnlyScorer)]
-        return next((b for b in chosen if b != "scalar"), "scalar") if chosen else ""
+    def worked_by(self, alone: int = 0) -> WorkedBy | None:
+        """What has simulated many designs, `alone` of them one by one; None where nothing has."""
+        runs = [s for s in self._many or () if isinstance(s, ValueOnlyScorer | TrajectoryScorer)]
+        if not runs:
+            return None
+        together = [s for s in runs if isinstance(s, ValueOnlyScorer)]
+        vector = any(s.backend == "vector" for s in together)
+        why = next((s.reason for s in together if s.reason), "" if together else ONE_BY_ONE)
+        return WorkedBy("vector" if vector else "scalar", alone, why if self._asked else "")
 
     def glance(self, q: Vector) -> DesignPoint | FailedDesign:
         """The scores as exactly as the study's own tolerances say: enough to see what is worse."""
@@ -176,7 +183,16 @@ class Design:
         scoring = PopulationScoring(tuners, self.unknowns.named, courses)
         values, least = scoring.of_all(self.many, self.order)
         self.simulations += scoring.simulations
-        return ScoredDesigns(q, tuners, self.places, values, least, scoring.failures, scoring.ended)
+        return ScoredDesigns(
+            q,
+            tuners,
+            self.places,
+            values,
+            least,
+            scoring.failures,
+            scoring.ended,
+            len(scoring.alone),
+        )
 
     def _ended(self, measures: Sequence[Measure]) -> dict[str, str]:
         """The cases whose runs the model has ended by itself."""
@@ -263,7 +279,7 @@ def prepare_design(study: Study) -> Design:
     for case in cases:
         own = [p for p in places if p.case == case]
         scorers += _scorers(study, links, tuners, held, case, own)
-    return Design(Unknowns(tuners), scorers, places)
+    return Design(Unknowns(tuners), scorers, places, study.execute.backend)
 
 
 def _scorers(

@@ -23,6 +23,7 @@ from scipy.special import expit
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
+from estimica.execute.batches import WorkedBy
 from estimica.optimise.assess.run import require_parameters
 from estimica.optimise.assess.samples import Samples, drawn, drawn_jointly, grid
 from estimica.optimise.assess.tuner_distribution import TunerDistribution
@@ -84,6 +85,10 @@ class RobustDesign:
         """How many designs are scored together; one where some case is not in an ensemble."""
         block = self.designs[0].block
         return 1 if block == 1 else max(2, block // len(self.designs))
+
+    def worked_by(self) -> WorkedBy | None:
+        """What has simulated scenarios together; None where nothing has."""
+        return self.designs[0].worked_by()
 
     def at_all(self, q: Vector) -> list[DesignPoint | FailedDesign]:
         """Many designs, (designs, n) coordinates, in all scenarios, without slopes."""

@@ -120,6 +120,7 @@ def assess(
         seconds=perf_counter() - begun,
         local=local,
         families=drawn,
+        worked_by=design.worked_by(board.alone),
     )
 
 
@@ -143,6 +144,7 @@ class _SampleResults:
         self.at_least = np.full((len(samples), places), np.nan)  # of what was not reached
         self.done = np.zeros(len(samples), bool)
         self.failures: dict[int, FailedSample] = {}
+        self.alone = 0  # samples that were scored one by one
         self.ended: dict[int, Mapping[str, str]] = {}  # cases that the model has ended, and how
 
     @property
@@ -225,6 +227,7 @@ class _SampleResults:
                 self.at_least[span] = np.reshape(scores["at_least"], (count, -1))
             for k, (case, message) in scores["failed"].items():
                 self.failures[first + int(k)] = FailedSample(first + int(k), case, message)
+            self.alone += scores.get("alone", 0)
             self.ended |= {first + int(k): cases for k, cases in scores["ended"].items()}
             self.courses |= {first + int(k): own for k, own in scores["courses"].items()}
         else:
@@ -318,6 +321,7 @@ def _scored(design: Design, piece: Piece) -> Mapping[str, Any]:
     failed: dict[str, list[str]] = {}
     ended: dict[str, Mapping[str, str]] = {}
     courses: dict[str, SampleCourses] = {}
+    alone = 0
     for block in blocks(first + np.arange(len(q)), design.block):
         for some in (block[~curves[block - first]], block[curves[block - first]]):
             own = some - first
@@ -327,6 +331,7 @@ def _scored(design: Design, piece: Piece) -> Mapping[str, Any]:
             scored = design.at_all(q[own], kept)
             values[own] = np.where(np.isnan(scored.least), scored.penalised, np.nan)
             least[own] = scored.least
+            alone += scored.alone
             failed |= {str(own[k]): [f.case, f.message] for k, f in scored.failures.items()}
             ended |= {str(own[k]): dict(cases) for k, cases in scored.ended.items()}
             courses |= {
@@ -341,6 +346,7 @@ def _scored(design: Design, piece: Piece) -> Mapping[str, Any]:
         "failed": failed,
         "ended": {k: v for k, v in ended.items() if k not in failed},
         "courses": courses,
+        "alone": alone,
     }
 
 

@@ -81,6 +81,7 @@ class ScoredDesigns:
     least: Vector  # (designs, K) what is not reached is at least, otherwise NaN
     failures: Mapping[int, FailedDesign]
     ended: Mapping[int, Mapping[str, str]]  # cases that the model has ended, and how
+    alone: int = 0  # designs that were scored one by one in some case
 
     def point(self, k: int) -> DesignPoint | FailedDesign:
         """One of them."""
@@ -113,7 +114,7 @@ class PopulationScoring:
         self._tuners, self._named, self._courses = tuners, named, courses
         self.failures: dict[int, FailedDesign] = {}
         self.ended: dict[int, dict[str, str]] = {}
-        self.alone = 0  # runs that were scored one by one
+        self.alone: set[int] = set()  # designs that were scored one by one in some case
         self.simulations = 0
 
     def of_all(self, scorers: Sequence[Scorer], order: Indices) -> tuple[Vector, Vector]:
@@ -137,7 +138,7 @@ class PopulationScoring:
             together = scorer.at_all(self._tuners[open_], own)
             values[open_], least[open_] = together.values, together.least
             left = open_[together.left | (_close(together.values, places) & ~together.scalar)]
-        self.alone += len(left)
+        self.alone |= set(left.tolist())
         for k in left.tolist():
             self._one(scorer, k, case, values, least)
         for k in np.flatnonzero(~np.isfinite(values).all(axis=1)).tolist():

@@ -35,6 +35,7 @@ from estimica.simulate.response import Response
 
 MARGIN = 0.03  # of what is allowed: panels that are chosen at the start do elsewhere too
 SETTLING = 12  # rounds that choose panels
+NO_GPU = "designs are not scored on a graphics card"
 ROUNDS = 4  # simulations of one run before it is scored in the way of the search
 
 
@@ -117,7 +118,9 @@ class ValueOnlyScorer:
         self._signals = signals
         self._whole, self._real = table
         self._rtol = response.options.rtol
-        self._ensemble = Ensemble(response, backend)
+        # criteria look between samples, and at other times for each case: not on a GPU
+        self._ensemble = Ensemble(response, "vector" if backend == "cuda" else backend)
+        self._refusal = NO_GPU if backend == "cuda" else ""
         self.work = 0  # what one run costs: steps of all its states
         self._course: RunBreaks
         self._mesh: ValueOnlyMesh
@@ -167,6 +170,11 @@ class ValueOnlyScorer:
     def backend(self) -> str:
         """What runs many members at once."""
         return self._ensemble.backend
+
+    @property
+    def reason(self) -> str:
+        """Why it is not the backend that was asked for, in words; empty where it is."""
+        return "; ".join(filter(None, (self._refusal, self._ensemble.reason)))
 
     def at_all(self, tuners: Vector, courses: Sequence[Courses] = ()) -> Population:
         """The measures of many runs; their signals go to `courses`, one for each where there are
