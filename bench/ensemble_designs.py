@@ -233,7 +233,7 @@ def maps(show: Comparison, points: int, workers: int) -> None:
     def before() -> Vector:
         from estimica.estimate.objective.cost import scored
 
-        setup, values, scales = map_centre(fit, False)
+        setup, values, scales, _ = map_centre(fit, False)
         objective = scored(setup.calibration(), scales)
         costs = []
         for y in grid.y:
