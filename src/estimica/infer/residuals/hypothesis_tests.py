@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+
 # not scipy.stats: it takes longer to import than many a fit takes
 from scipy.special import betaincc, fdtrc, ndtr, ndtri, stdtr
 

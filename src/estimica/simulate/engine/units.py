@@ -20,6 +20,7 @@ from typing import Any
 
 from estimica.base.process import python_command, python_environment
 from estimica.compiled import llvm
+from estimica.compiled.llvm.deferred import ir, types
 
 _NOTICE = "estimica: compiling the engine (once on this computer, some ten seconds) ..."
 #: the engine allocates nothing, so that nothing needs to be counted (_nrt)
@@ -218,8 +219,6 @@ def _announce_compilation() -> None:
 @intrinsic
 def call_unit(typing: Any, unit: Any, iw: Any, rw: Any, t: Any, h: Any, a: Any, b: Any) -> Any:
     """Calls a unit by its address."""
-    from estimica.compiled.llvm.numba import ir, types
-
     word, real = types.int64, types.float64
     signature = word(word, iw, rw, real, real, word, word)
 
@@ -234,8 +233,6 @@ def call_unit(typing: Any, unit: Any, iw: Any, rw: Any, t: Any, h: Any, a: Any, 
 @intrinsic
 def reals_at(typing: Any, place: Any) -> Any:
     """The pointer to the reals at an address."""
-    from estimica.compiled.llvm.numba import types
-
     signature = types.CPointer(types.float64)(types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -247,8 +244,6 @@ def reals_at(typing: Any, place: Any) -> Any:
 @intrinsic
 def call_model(typing: Any, function: Any, arguments: Any, results: Any) -> Any:
     """Calls `void f(double**, double**)`; all three are addresses."""
-    from estimica.compiled.llvm.numba import ir, types
-
     signature = types.void(types.int64, types.int64, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -264,8 +259,6 @@ def call_model(typing: Any, function: Any, arguments: Any, results: Any) -> Any:
 @intrinsic
 def address(typing: Any, pointer: Any) -> Any:
     """The address behind a pointer."""
-    from estimica.compiled.llvm.numba import ir, types
-
     signature = types.int64(pointer)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -277,8 +270,6 @@ def address(typing: Any, pointer: Any) -> Any:
 @intrinsic
 def part(typing: Any, pointer: Any, start: Any) -> Any:
     """The pointer to element `start` of what a pointer points to."""
-    from estimica.compiled.llvm.numba import types
-
     signature = pointer(pointer, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
