@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: demo test full check slow msl bench docs format clean
+.PHONY: demo test full proofread check slow msl bench docs format clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.ready
@@ -14,11 +14,15 @@ demo: $(VENV)/.ready
 # Two processes that take tests from each other: the last long file keeps no one waiting.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses 2 --dist worksteal
 
-test: check docs
+test: proofread
 	$(PYTEST) -m "not slow and not msl"
 
-full: check docs
+full: proofread
 	$(PYTEST) -m "not msl"
+
+# types and pages side by side: each keeps one processor busy
+proofread: $(VENV)/.ready-dev
+	@$(MAKE) --no-print-directory --jobs 2 check docs
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff check .

@@ -104,6 +104,7 @@ EXPORTED = {
     "Prior",
     "Reading",
     "Solver",
+    "Execution",
     "StartValue",
     "Study",
     "StudyError",

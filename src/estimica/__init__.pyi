@@ -82,6 +82,7 @@ from .study.case import StartValue as StartValue
 from .study.criterion import Criterion as Criterion
 from .study.criterion import Indicator as Indicator
 from .study.estimation import Estimation as Estimation
+from .study.estimation import Execution as Execution
 from .study.estimation import Solver as Solver
 from .study.file.read import read_study as read_study
 from .study.noise.process import Filter as Filter

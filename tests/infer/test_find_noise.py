@@ -108,12 +108,24 @@ def test_it_goes_on_from_the_noise_of_the_study_and_stops_after_its_steps() -> N
     assert search.found == ("Te",)
 
 
+def test_noise_that_is_there_already_is_tried_from_none_where_every_state_has_it() -> None:
+    own = study({"Te": 0.002}, "prediction", process_noise={"Ti": "s", "Te": "own"})
+    search = es.find_noise(own, progress=False)
+    plain = es.find_noise(study({"Te": 0.002}), progress=False)
+    assert search.states == {"s": "Ti", "own": "Te"}
+    assert search.found == plain.found == ("Te",)
+    assert search.process_noise == {"Te": "own"}
+    assert search.fit["own"] == pytest.approx(plain.fit["noise_Te"], rel=1e-4)
+    assert "beside no noise in the states" in repr(search)
+
+
 @pytest.mark.parametrize(
     ("states", "process_noise", "code"),
     [
         (["Tx"], {}, "I131"),
-        (["Ti"], {"Ti": "s"}, "I131"),
-        (None, {"Ti": "s", "Te": 0.1}, "I132"),
+        (["Ti"], {"Ti": "2*s"}, "I131"),
+        (["Ti"], {"Ti": "s", "Te": "s"}, "I131"),
+        (None, {"Ti": 0.2, "Te": 0.1}, "I132"),
     ],
 )
 def test_what_cannot_be_tried_is_refused(

@@ -328,6 +328,7 @@ VALUES: Mapping[str, Provoke] = {
     "StartValue: bounds the wrong way round": lambda _: es.StartValue(min=2, max=1),
     "Estimation: an unknown method": lambda _: es.Estimation(method="newton"),
     "Solver: a tolerance above one": lambda _: es.Solver(rtol=2),
+    "Execution: a misspelt backend": lambda _: es.Execution(backend="vectro"),
 }
 
 

@@ -38,7 +38,7 @@ QUICK = (
 )
 #: in no Study by themselves: they are in its fields, and `[reading]` in its cases
 FIELDS = {"model", "static", "tune", "outputs", "case", "estimate", "solver", "criterion"}
-FIELDS |= {"indicator", "reading"}
+FIELDS |= {"indicator", "reading", "execute"}
 
 TANK = """model Tank
   parameter Real k = 0.5 "outflow";

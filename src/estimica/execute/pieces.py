@@ -37,7 +37,7 @@ def map_with_checkpoints(
     keys = list(pieces)
     for number, key in enumerate(keys):
         if key in noted:
-            on_piece(number, _outcome(noted[key]))
+            on_piece(number, noted_outcome(noted[key]))
     open_ = [number for number, key in enumerate(keys) if key not in noted]
 
     def done(place: int, outcome: ItemOutcome[Any]) -> None:
@@ -45,25 +45,31 @@ def map_with_checkpoints(
         if outcome.kind is Kind.CRASHED:
             on_piece(number, outcome)
             return
-        payload = _payload(outcome)
-        run.checkpoint(keys[number], payload)
+        run.checkpoint(keys[number], outcome_payload(outcome))
         run.flush()  # what is done is never done again, whenever the process is killed
-        on_piece(number, _outcome(from_text(to_text(payload))))
+        on_piece(number, restored(outcome))
 
     items: Sequence[T] = [pieces[keys[number]] for number in open_]
     crew.map(task, items, context=context, on_done=done)
 
 
-def _payload(outcome: ItemOutcome[Any]) -> dict[str, Any]:
+def outcome_payload(outcome: ItemOutcome[Any]) -> dict[str, Any]:
+    """What the store keeps of an outcome."""
     if outcome.done:
         return {"value": outcome.value}
     return {"error": outcome.error, "code": outcome.code}
 
 
-def _outcome(payload: Mapping[str, Any]) -> ItemOutcome[Any]:
+def noted_outcome(payload: Mapping[str, Any]) -> ItemOutcome[Any]:
+    """The outcome that was noted so."""
     if "value" in payload:
         return ItemOutcome(payload["value"])
     return ItemOutcome(None, payload["error"], payload["code"], Kind.FAILED)
+
+
+def restored(outcome: ItemOutcome[Any]) -> ItemOutcome[Any]:
+    """The outcome as it comes from the store."""
+    return noted_outcome(from_text(to_text(outcome_payload(outcome))))
 
 
 def seeds(seed: int, n: int) -> list[np.random.SeedSequence]:

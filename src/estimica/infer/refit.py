@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
+from estimica.estimate.batch.suitability import why_alone
 from estimica.estimate.conclusion.freedom import Freedom, freedom
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.fit.result import Fit
@@ -22,7 +24,7 @@ from estimica.estimate.objective.cost import (
     with_curvature_of,
 )
 from estimica.estimate.objective.residuals import ResidualFunction
-from estimica.estimate.run.one_start import find
+from estimica.estimate.run.one_start import find, limits_of
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.minimise import minimise
 from estimica.estimate.search.robust_scales import with_scales
@@ -30,6 +32,9 @@ from estimica.estimate.search.run import Limits, OnIteration, SearchResult, Stat
 from estimica.estimate.setup import Setup, prepare
 from estimica.study.case import InputColumn
 from estimica.study.study import Study
+
+if TYPE_CHECKING:
+    from estimica.estimate.batch.fits import BatchFits
 
 #: damping of a search that begins near its end, relative to the square of the Jacobian's largest
 #: column: steps are Gauss-Newton's along all directions of more than a thousandth of its effect
@@ -70,6 +75,23 @@ class FitContext:
         """The unknowns that the data of this point do not determine."""
         held = np.array(bounds_reached(self, point.q), bool)
         return undetermined(point.R, held, self.threshold)
+
+
+def batch_fits(place: FitContext, threads: int = 1) -> tuple[BatchFits | None, str]:
+    """(what fits many sets of data together, why not what was asked for); none where each fit has
+    to be searched by itself, as `[execute]` may ask for too."""
+    study = place.setup.study
+    asked = study.execute.backend
+    if asked == "scalar":
+        return None, ""
+    reason = why_alone(place.objective, study.estimation)
+    if reason:
+        return None, "" if asked == "auto" else reason
+    from estimica.estimate.batch.fits import BatchFits  # knows the engine
+
+    limits = limits_of(study.estimation)
+    found = BatchFits(place.objective, limits, place.threshold, asked, threads)
+    return found, "" if asked == "auto" else found.reason
 
 
 def noise_freedom_at(place: FitContext, point: Point) -> Freedom:

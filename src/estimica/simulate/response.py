@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
@@ -80,6 +81,8 @@ def _column(parts: list[ca.SX]) -> ca.SX:
 
 class Response:
     """y(t; θ) of one experiment and, where there are tuners, its exact Jacobian."""
+
+    makes_ensembles: ClassVar[bool] = True  # whether many members of it can be run together
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Estimation: how disagreement is scored and how the best values are searched."""
+"""Estimation: how disagreement is scored, how the best values are searched, and by what."""
 
 from __future__ import annotations
 
@@ -156,3 +156,21 @@ class Solver:
             max_steps=self.max_steps,
             max_seconds=self.max_seconds,
         )
+
+
+Backend = Literal["auto", "scalar", "vector", "cuda"]
+
+
+@with_own_errors(StudyError, "Q002", display_name("execute"))
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class Execution:
+    """The `[execute]` table: what computes the same model at many values of its tuners."""
+
+    backend: Annotated[
+        Backend,
+        Field(
+            description="What simulates many members of one model: 'scalar' one after the other, "
+            "'vector' several at once in the vector units of the processor, 'cuda' on a graphics "
+            "card; 'auto' chooses by their number and by what there is."
+        ),
+    ] = "auto"

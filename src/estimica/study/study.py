@@ -21,7 +21,7 @@ from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import Observations
 from estimica.study.case import Case
 from estimica.study.criterion import Criterion, Indicator
-from estimica.study.estimation import Estimation, Solver
+from estimica.study.estimation import Estimation, Execution, Solver
 from estimica.study.formulas import names_in_cases, names_in_sigmas, unreadable_formulas
 from estimica.study.noise.process import (
     PREDICTION,
@@ -58,6 +58,7 @@ class Study:
     cases: tuple[Case, ...]  # the experiments
     estimation: Estimation  # how it is found
     solver: Solver  # how it is simulated
+    execute: Execution  # what computes many of them
     name: str  # what it is called
     path: Path | None = field(repr=False)  # the study file it was read from
     tables: Mapping[str, object] = field(repr=False)  # as written in the study file
@@ -84,6 +85,7 @@ class Study:
         *,
         estimation: Estimation | None = None,
         solver: Solver | None = None,
+        execute: Execution | None = None,
         name: str = "",
         path: Path | None = None,
         tables: Mapping[str, object] | None = None,
@@ -120,6 +122,7 @@ class Study:
             "cases": cases,
             "estimation": chosen,
             "solver": solver or Solver(),
+            "execute": execute or Execution(),
             "name": name or (path.stem if path else model.name),
             "path": path,
             "tables": tables or {},
@@ -151,6 +154,7 @@ class Study:
         process_noise: Mapping[str, float | str] | None = None,
         partition: Partition | None = None,
         starts: Mapping[str, float] | None = None,
+        execute: Execution | None = None,
     ) -> Study:
         """The same study with other tuners, cases, criteria or another way to estimate.
 
@@ -164,6 +168,7 @@ class Study:
             self.cases if cases is None else cases,
             estimation=estimation or self.estimation,
             solver=self.solver,
+            execute=execute or self.execute,
             name=self.name,
             path=self.path,
             tables=self.tables,

@@ -56,7 +56,7 @@ READY = """() => {
 }"""
 PARTS = (
     "", "model", "tune", "case", "case/0", "starts", "criterion", "criterion/0", "indicator", "indicator/0",
-    "estimate", "solver", "static", "release", "bootstrap", "profile", "crossvalidate",
+    "estimate", "solver", "execute", "static", "release", "bootstrap", "profile", "crossvalidate",
     "input_design", "optimise", "sweep", "montecarlo", "backcalculate", "hand", "runs", "file",
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -238,8 +238,9 @@ class MaximumLikelihood(Criterion):
         for level in dict.fromkeys(self.blocks[k].level for k in free):
             own = [k for k in free if self.blocks[k].level == level]
             r = sum(squares[k] for k in own) / sum(self.blocks[k].count for k in own)
-            low, high = _variance_bounds([self.blocks[k] for k in own])
-            held = min(max(r, low), high)
+            members = [self.blocks[k] for k in own]
+            low, high = variance_bounds(members, [b.measured.variation for b in members])
+            held = float(min(max(r, low), high))
             for name in dict.fromkeys(self.blocks[k].name for k in own):
                 noise[name] = Noise(held, True, held != r, "" if level == name else level)
         return {name: noise[name] for name in dict.fromkeys(b.name for b in self.blocks)}
@@ -382,10 +383,19 @@ def _allowed(block: Block, scales: Scales) -> float:
     return sigma
 
 
-def _variance_bounds(blocks: Sequence[Block]) -> tuple[float, float]:
-    low = max((QUIET * b.weight * b.measured.variation) ** 2 for b in blocks)
+Level = TypeVar("Level", float, Vector)
+
+
+def variance_bounds(blocks: Sequence[Block], variation: Sequence[Level]) -> tuple[Level, Level]:
+    """Between which values the variance of a noise level may lie.
+
+    `variation` is how much the signal of each block varies: a number, or one for each of many sets
+    of data.
+    """
+    pairs = zip(blocks, variation, strict=True)
+    low: Any = np.max([(QUIET * b.weight * v) ** 2 for b, v in pairs], axis=0)
     high = np.inf
     for b in blocks:
         if isinstance(b.sigma, Sigma):
-            low, high = max(low, b.sigma.min**2), min(high, b.sigma.max**2)
-    return low, max(low, high)
+            low, high = np.maximum(low, b.sigma.min**2), min(high, b.sigma.max**2)
+    return low, np.maximum(low, high)

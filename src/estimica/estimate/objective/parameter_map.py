@@ -104,6 +104,22 @@ class ParameterMap:
                 slopes[i, self.tuners.index(name)] = float(partial.at(known))
         return np.concatenate([direct, derived]), slopes
 
+    def at_many(self, tuners: Vector) -> tuple[Vector, Vector]:
+        """The same at (L, tuners): parameters (L, p), and their derivatives (L, p, tuners)."""
+        many = len(tuners)
+        direct = tuners[:, self._places]
+        slopes = np.broadcast_to(self._constant, (many, *self._constant.shape))
+        if not self._formulas:
+            return direct, slopes
+        own = {n: np.ascontiguousarray(tuners[:, k]) for k, n in enumerate(self.tuners)}
+        known: dict[str, float | Vector] = {**self.fixed, **own}
+        derived = [np.broadcast_to(f.at(known), (many,)) for f in self._formulas]
+        slopes = slopes.copy()
+        for i, partials in enumerate(self._partials, start=len(self._places)):
+            for name, partial in partials.items():
+                slopes[:, i, self.tuners.index(name)] = partial.at(known)
+        return np.column_stack([direct, *derived]), slopes
+
     def written(
         self,
         tuners: Sequence[Symbol],

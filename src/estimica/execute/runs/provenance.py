@@ -24,6 +24,7 @@ from estimica.base.errors import EstimicaError, StoreError
 from estimica.data.table import Data
 from estimica.simulate.modelica.origin import ModelOrigin
 from estimica.study.case import Case
+from estimica.study.estimation import Execution
 from estimica.study.noise.process import Filter
 from estimica.study.record.samples import data_of
 from estimica.study.study import Study
@@ -67,6 +68,8 @@ def fingerprint(study: Study) -> dict[str, str]:
     codes |= {f"criterion '{c.name}'": _code(repr(c)) for c in study.criteria}
     codes["[estimate]"] = _code(repr(study.estimation))
     codes["[solver]"] = _code(repr(study.solver))
+    if study.execute != Execution():
+        codes["[execute]"] = _code(repr(study.execute))
     if study.process_noise:
         codes["[process_noise]"] = _code(repr(sorted(study.process_noise.items())))
     if study.filter != Filter():

@@ -117,6 +117,8 @@ def estimates(bootstrap: Bootstrap) -> Table:
     title = f"{bootstrap.fit.study.name}: bootstrap, {bootstrap.kind}, seed {bootstrap.seed}"
     status, message = outcome(bootstrap)
     note = status_line(status, message)
+    if bootstrap.worked_by.is_worth_a_word:
+        note += f"; {bootstrap.worked_by.words}"
     if not bootstrap.trusted:
         return without_empty(Table(columns, tuple(rows), title, note), *columns[2:])
     scattering = [s for k, s in enumerate(bootstrap.spreads) if not bootstrap.remark(k)]
@@ -249,7 +251,7 @@ def page(bootstrap: Bootstrap) -> Page:
     """Everything about a bootstrap on one page."""
     lead = (
         f"{bootstrap.requested} replicates with {DRAWN[bootstrap.kind]}, seed {bootstrap.seed}; "
-        f"{bootstrap.seconds:.3g} s."
+        f"{bootstrap.seconds:.3g} s, {bootstrap.worked_by.words}."
     )
     study = bootstrap.fit.study
     told = Page(f"Bootstrap: {study.name}", tuple(_sections(bootstrap)), lead)
@@ -359,6 +361,7 @@ def as_object(bootstrap: Bootstrap) -> dict[str, object]:
             "criterion": bootstrap.fit.criterion,
             "cost": bootstrap.fit.cost,
             "seconds": bootstrap.seconds,
+            "worked_by": bootstrap.worked_by.to_dict(),
         }
     )
     assert isinstance(plain, dict)

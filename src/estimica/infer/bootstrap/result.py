@@ -16,6 +16,7 @@ from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.handover.frames import correlations, labelled
 from estimica.estimate.handover.inference_data import inference_data
+from estimica.execute.batches import WorkedBy
 from estimica.infer.bootstrap.intervals import (
     ReplicateSummary,
     empty_summary,
@@ -64,6 +65,7 @@ class Bootstrap(Result):
     failures: tuple[FailedReplicate, ...]  # what could not be computed, and why
     interrupted: bool  # whether it was stopped before its end
     seconds: float  # how long it took
+    worked_by: WorkedBy = field(default=WorkedBy("scalar"), kw_only=True)  # what simulated them
     run: str = field(default="", kw_only=True)  # its id in the store of runs
 
     @property

@@ -8,26 +8,28 @@ Processing, 2007).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.public.calls import told
 from estimica.base.result import Progress
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
 from estimica.estimate.search.run import Status
+from estimica.execute.batches import WorkedBy, hands_for, map_in_batches, threads_for
 from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints, seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import Executor, executor_for
+from estimica.execute.workers.executor import Executor
 from estimica.infer.bootstrap.intervals import accelerations
 from estimica.infer.bootstrap.resampling import (
     Gaussian,
@@ -41,6 +43,7 @@ from estimica.infer.bootstrap.result import Bootstrap, FailedReplicate
 from estimica.infer.refit import (
     Estimate,
     FitContext,
+    batch_fits,
     bounds_reached,
     estimate_of,
     fit_context,
@@ -53,15 +56,25 @@ from estimica.infer.refit import (
 )
 from estimica.study.study import Study
 
+if TYPE_CHECKING:
+    from estimica.estimate.batch.fits import BatchFits
+
 OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, eq=False)
 class _Bench:
-    """What every replicate needs: the workplace and the source of its data."""
+    """What every replicate needs: the workplace, the source of its data, and who fits many."""
 
     place: FitContext
     resampler: Resampler
+    fits: BatchFits | None  # where replicates are searched together
+    reason: str = ""  # why they are not, though that was asked for
+
+    @property
+    def backend(self) -> str:
+        """What simulates replicates."""
+        return "scalar" if self.fits is None else self.fits.backend
 
 
 def bootstrap(
@@ -92,7 +105,8 @@ def bootstrap(
         refuse_input_errors(fit.study, f"bootstrap of kind '{kind}'", "use kind 'parametric'")
     _require_counts(replicates, block_length)
     with one_thread():
-        bench = _bench(fit_context_of(fit), kind, block_length)
+        threads = threads_for(executor, workers)
+        bench = _bench(fit_context_of(fit), kind, block_length, threads)
     build = partial(_built, fit.study, estimate_of(fit), kind, block_length)
     pieces = {_key(k): s for k, s in enumerate(seeds(seed, replicates))}
     outcomes: dict[int, ItemOutcome[Any]] = {}
@@ -105,15 +119,16 @@ def bootstrap(
 
     interrupted = False
     try:
-        with executor_for(executor, workers) as hands:
-            map_with_checkpoints(
-                hands,
-                _replicate,
-                pieces,
-                context=Context(build, bench),
-                run=run or NoRunWriter(),
-                on_piece=note,
-            )
+        context, writer = Context(build, bench), run or NoRunWriter()
+        with hands_for(executor, workers, bench.backend) as hands:
+            if bench.fits is None:
+                map_with_checkpoints(
+                    hands, _replicate, pieces, context=context, run=writer, on_piece=note
+                )
+            else:
+                map_in_batches(
+                    hands, _replicates, pieces, context=context, run=writer, on_piece=note
+                )
     except KeyboardInterrupt:
         interrupted = True
     with one_thread():
@@ -127,14 +142,44 @@ def _built(study: Study, estimate: Estimate, kind: str, length: int | None) -> _
     return _bench(fit_context(study, estimate), kind, length)
 
 
-def _bench(place: FitContext, kind: str, length: int | None) -> _Bench:
-    return _Bench(place, resampler(place, kind, length))
+def _bench(place: FitContext, kind: str, length: int | None, threads: int = 1) -> _Bench:
+    fits, reason = batch_fits(place, threads)
+    return _Bench(place, resampler(place, kind, length), fits, reason)
+
+
+def _replicates(bench: _Bench, numbered: Sequence[np.random.SeedSequence]) -> list[dict[str, Any]]:
+    """Fits to new data that advance together; those that come to no proven end go alone."""
+    place, fits = bench.place, bench.fits
+    assert fits is not None
+    drawn = [bench.resampler.measured(seed) for seed in numbered]
+    measured = [np.stack(own) for own in zip(*drawn, strict=True)]
+    found = fits.fit(np.tile(place.q, (len(drawn), 1)), measured, near=True).finished()
+    at_bound = fits.problem.coordinates.at_bound(found.found.q)
+    values = []
+    for k, data in enumerate(drawn):
+        if not found.proven[k]:
+            values.append(_refitted(bench, data) | {"alone": True})
+            continue
+        values.append(
+            {
+                "values": found.found.values[k].tolist(),
+                "cost": float(found.found.cost[k]),
+                "noise": found.variances(k),
+                "at_bound": at_bound[k].tolist(),
+                "undetermined": [False] * len(place.q),  # where one is, nothing is proven
+            }
+        )
+    return values
 
 
 def _replicate(bench: _Bench, seed: np.random.SeedSequence) -> dict[str, Any]:
     """One fit to new data, as plain values."""
+    return _refitted(bench, bench.resampler.measured(seed))
+
+
+def _refitted(bench: _Bench, measured: Sequence[Vector]) -> dict[str, Any]:
     place = bench.place
-    cases = place.objective.replaced(bench.resampler.measured(seed))
+    cases = place.objective.replaced(measured)
     searched = refit(place.setup, cases, place.q)
     if searched.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -201,6 +246,11 @@ def _concluded(
         ),
         interrupted=interrupted,
         seconds=seconds,
+        worked_by=WorkedBy(
+            bench.backend,
+            sum(o.done and bool(o.result().get("alone")) for o in outcomes.values()),
+            bench.reason,
+        ),
     )
 
 

@@ -95,7 +95,7 @@ def step_table(search: NoiseSearch, step: Step) -> Table:
             )
         )
     kept = [search.states[n] for n in search.release.released[: step.number - 1]]
-    kept = [*(n for n, v in search.study.process_noise.items() if v != 0), *kept]
+    kept = [*search.given_noise, *kept]
     so_far = f"noise in {listed(kept)}" if kept else "no noise in the states"
     title = f"Step {step.number}: beside {so_far}, −2 log L − N log 2π = {number(step.cost)}"
     laws = dict.fromkeys(f"risk: {c.law}" for c in step.candidates if c.law)

@@ -35,10 +35,15 @@ class NoiseSearch(Result):
         return self.release.fit
 
     @property
+    def given_noise(self) -> dict[str, float | str]:
+        """The noise of the study that was not in question."""
+        tried = set(self.states.values())
+        return {n: v for n, v in self.study.process_noise.items() if v != 0 and n not in tried}
+
+    @property
     def process_noise(self) -> dict[str, float | str]:
-        """What to write into `[process_noise]`: the noise of the study, and that which was kept."""
-        own = {n: v for n, v in self.study.process_noise.items() if v != 0}
-        return own | {self.states[n]: n for n in self.release.released}
+        """What to write into `[process_noise]`: the noise that was given, and that was kept."""
+        return self.given_noise | {self.states[n]: n for n in self.release.released}
 
     @property
     def outcome(self) -> Outcome:

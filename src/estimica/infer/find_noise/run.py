@@ -45,8 +45,9 @@ def find_noise(
     """Put noise into one state at a time, and keep it where it helps most, until none helps.
 
     It begins with the noise that the study has in its states, if any, and tries all `states`
-    without noise, or those that are named, in at most so many `steps`. `risk` is the largest of
-    keeping noise that is not there, 0.05 unless told; `settings` are further: `starts`, `seed`.
+    without noise, or those that are named, in at most so many `steps`. Where every state has noise,
+    those are tried whose noise is a tuner of its own: they begin without it. `risk` is the largest
+    of keeping noise that is not there, 0.05 unless told; `settings` are further: `starts`, `seed`.
     A study of criterion "oe" or "ml" is taken with "prediction". `choose` is given every step and
     returns which candidate to keep. Searches are shared among `workers`; finished ones are noted in
     `run`. Ctrl-C ends it with the steps that are complete.
@@ -76,10 +77,15 @@ def find_noise(
 def with_noise_everywhere(
     study: Study, states: Sequence[str] | None = None
 ) -> tuple[Study, dict[str, str]]:
-    """The study with noise in all states that have none, or in those named; states by tuner."""
+    """The study with noise in all states that are tried; states by tuner.
+
+    These are the named ones, or all without noise; where every state has noise, those whose noise
+    is a tuner of its own, which then begins at none.
+    """
     _require_possible(study)
     known = [q.name for q in study.model.quantities() if q.role == "state"]
     noisy = [n for n, level in study.process_noise.items() if level != 0]
+    own = _own_tuners(study)
     for name in states or ():
         if name not in known:
             raise InferError(
@@ -87,20 +93,44 @@ def with_noise_everywhere(
                 f"'{name}' is not a state of '{study.model.name}'{did_you_mean(name, known)} "
                 f"(states: {', '.join(known[:8]) or 'none'})",
             )
-        if name in noisy:
-            raise InferError("I131", f"state '{name}' has noise already; leave it out of states")
-    chosen = [n for n in (known if states is None else states) if n not in noisy]
+        if name in noisy and name not in own:
+            raise InferError(
+                "I131",
+                f"the noise of state '{name}' is '{study.process_noise[name]}', not a tuner of its "
+                "own that could begin at none; leave the state out of states, or take its entry "
+                "out of [process_noise]",
+            )
+    chosen = [n for n in known if n not in noisy] or list(own) if states is None else states
     if not chosen:
-        what = "every state has noise already" if known else "the model has no states"
-        raise InferError("I132", f"there is no state to try: {what}")
+        raise InferError("I132", f"there is no state to try: {_why_none(known)}")
     taken = {t.name for t in study.tuners} | {q.name for q in study.model.quantities()}
     tuners: dict[str, str] = {}
     for state in dict.fromkeys(chosen):
-        tuners[_free_name(state, taken | tuners.keys())] = state
+        tuners[own.get(state) or _free_name(state, taken | tuners.keys())] = state
     noise = {n: v for n, v in study.process_noise.items() if v != 0}
     noise |= {state: tuner for tuner, state in tuners.items()}
     estimation = replace(study.estimation, criterion=PREDICTION)
     return study.with_(process_noise=noise, estimation=estimation), tuners
+
+
+def _own_tuners(study: Study) -> dict[str, str]:
+    """The tuner that is the noise of a state and of no other, by state."""
+    levels = [str(level) for level in study.process_noise.values()]
+    tuners = {t.name for t in study.tuners}
+    return {
+        state: level
+        for state, level in study.process_noise.items()
+        if isinstance(level, str) and level in tuners and levels.count(level) == 1
+    }
+
+
+def _why_none(known: Sequence[str]) -> str:
+    if not known:
+        return "the model has no states"
+    return (
+        "every state has noise already, of a size that is given or shared; take the entries of the "
+        "states in question out of [process_noise]"
+    )
 
 
 def _free_name(state: str, taken: set[str]) -> str:

@@ -33,7 +33,10 @@ class Courses:
         basis = np.cos(np.arccos(x)[:, None] * np.arange(NODES))
         after = self.times > panels.high[-1]
         for text, values in nodes.items():
-            course = np.einsum("tk,tk->t", values[k] @ TO_COEFFICIENTS, basis)
+            own = values[k]
+            # as a change from its first node: what is constant then stays so to the last bit
+            bend = (own - own[:, :1]) @ TO_COEFFICIENTS
+            course = own[:, 0] + np.einsum("tk,tk->t", bend, basis)
             self.signals[text] = np.where(after, np.nan, course)
 
 

@@ -26,7 +26,7 @@ from estimica.simulate.ensemble.members import Members
 from estimica.simulate.response import Configuration, Response
 
 #: groups that a thread takes at a time (chosen: milliseconds of work, and no thread waits long for
-#: the last one)
+#: the last one), where there are so many of them for each
 GROUPS_AT_ONCE = 16
 #: unknowns of the stiff method from which on dense matrices of all lanes are more work than the
 #: scalar engine's band or sparse ones (chosen)
@@ -113,7 +113,8 @@ class Task:
 def run_groups(model: LaneModel, task: Task, threads: int) -> Flags:
     """Runs all members; which of them have come to their end in their group."""
     ended = np.zeros(len(task))
-    size = GROUPS_AT_ONCE * model.lanes
+    groups = -(-len(task) // model.lanes)
+    size = model.lanes * min(GROUPS_AT_ONCE, -(-groups // max(threads, 1)))
     starts = range(0, len(task), size)
     if threads <= 1 or len(starts) <= 1:
         _run_some(model, task, ended, 0, len(task))

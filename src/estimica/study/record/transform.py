@@ -26,12 +26,12 @@ class Transform:
         return f"{self.text}({name})" if self.text in NAMED else f"{self.text} of {name}"
 
     def value(self, y: Vector) -> Vector:
-        """What is compared."""
-        return np.broadcast_to(np.asarray(self.formula.at({"value": y}), np.float64), y.shape)
+        """What is compared, of an array of any shape."""
+        return _at(self.formula, y)
 
     def derivative(self, y: Vector) -> Vector:
         """How it changes with the output."""
-        return np.broadcast_to(np.asarray(self.slope.at({"value": y}), np.float64), y.shape)
+        return _at(self.slope, y)
 
     def require(self, y: Vector, column: str) -> None:
         """Refuse data for which the transform is not defined."""
@@ -42,6 +42,11 @@ class Transform:
                 f"transform '{self.text}' is not defined for {y[bad[0]]:g}, a value of column "
                 f"'{column}' ({len(bad)} of {len(y)} samples)",
             )
+
+
+def _at(formula: Formula, y: Vector) -> Vector:
+    found = np.asarray(formula.at({"value": np.ravel(y)}), np.float64)
+    return np.broadcast_to(found, (y.size,)).reshape(y.shape)
 
 
 def transform_of(text: str) -> Transform:

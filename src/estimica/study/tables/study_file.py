@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from estimica.study.case import Case
 from estimica.study.criterion import Criterion, Indicator
-from estimica.study.estimation import Estimation, Solver
+from estimica.study.estimation import Estimation, Execution, Solver
 from estimica.study.fields.counts import CASES, CRITERIA, OUTPUTS, TUNERS
 from estimica.study.fields.kinds import (
     NUMBER,
@@ -271,6 +271,10 @@ class StudyFile:
     solver: Annotated[Solver, Field(description="Tolerances and limits of each simulation.")] = (
         Field(default_factory=Solver)
     )
+    execute: Annotated[
+        Execution,
+        Field(description="What computes bootstraps, profiles, Monte Carlo and the like."),
+    ] = Field(default_factory=Execution)
     release: Annotated[ReleaseTable, Field(description="Read by `estimica release`.")] = Field(
         default_factory=ReleaseTable
     )

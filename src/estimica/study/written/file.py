@@ -37,6 +37,7 @@ _OWN = frozenset(
         "case",
         "estimate",
         "solver",
+        "execute",
         "criterion",
         "indicator",
         "reading",
@@ -85,6 +86,7 @@ def study_tables(study: Study, place: StudyPlace) -> Table:
     tables["process_noise"] = dict(study.process_noise)
     tables["filter"] = table_of(study.filter, ("[filter]",))
     tables["solver"] = table_of(study.solver, ("[solver]",))
+    tables["execute"] = table_of(study.execute, ("[execute]",))
     tables["criterion"] = [table_of(c, (f"criterion '{c.name}'",)) for c in study.criteria]
     tables["indicator"] = [table_of(i, (f"indicator '{i.name}'",)) for i in study.indicators]
     kept = {n: t for n, t in tables.items() if t or (n == "static" and t == {})}

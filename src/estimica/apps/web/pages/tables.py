@@ -19,7 +19,7 @@ from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
 from estimica.study.form.fields import text_from_value
 
-TABLES = ("estimate", "solver", "static", "reading", *COMMAND_TABLES)
+TABLES = ("estimate", "solver", "execute", "static", "reading", *COMMAND_TABLES)
 
 
 async def show_table(workbench: Workbench, desk: StudySession, name: str) -> None:

@@ -229,6 +229,7 @@ def tree_of(desk: StudySession) -> list[tuple[str, list[Item]]]:
         Item("starts", "Free starts", "flag_circle", _free_starts(cases)),
         Item("estimate", "Estimation", "calculate", place=("estimate",)),
         Item("solver", "Solver", "timeline", place=("solver",)),
+        Item("execute", "Execution", "memory", place=("execute",)),
     ]
     if "static" in tables:
         study.insert(2, Item("static", "Operating points", "scatter_plot", place=("static",)))

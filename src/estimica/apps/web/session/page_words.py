@@ -33,6 +33,7 @@ PAGES = {
     "reading": "Reading of data",
     "estimate": "Estimation",
     "solver": "Solver",
+    "execute": "Execution",
     "static": "Operating points",
     "criterion": "Criteria",
     "indicator": "Indicators",

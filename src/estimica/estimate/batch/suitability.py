@@ -1,0 +1,46 @@
+"""Suitability: whether the fits of an objective can be searched together.
+
+It knows nothing of the engine, which other kinds of models do without.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from estimica.estimate.criteria.scoring import MaximumLikelihood, OutputError
+from estimica.estimate.objective.cost import Objective
+from estimica.estimate.objective.predictor import CasePredictor
+from estimica.study.estimation import Estimation
+
+#: unknowns above which normal equations are no way: they are solved by steps of Python for each
+MOST = 60
+
+
+def why_alone(objective: Objective, estimation: Estimation) -> str:
+    """Why fits of an objective have to be searched one by one, in words; empty where not."""
+    if estimation.transcription != "shooting":
+        return f"transcription '{estimation.transcription}' is searched one by one"
+    if estimation.method != "levenberg-marquardt":
+        return f"method '{estimation.method}' is searched one by one"
+    if math.isfinite(estimation.max_seconds):
+        return "a time limit holds for each search"
+    squares = type(objective.criterion) is MaximumLikelihood or (
+        type(objective.criterion) is OutputError and not objective.criterion.losses
+    )
+    if not squares:
+        return "only sums of squares and likelihoods of normal noise are searched together"
+    if not 0 < len(objective.unknowns) <= MOST:
+        return f"{len(objective.unknowns)} unknowns"
+    for block in objective.blocks:
+        m = block.measured
+        if block.filter is not None or m.is_input or m.is_modelled or m.transfer is not None:
+            return f"output '{block.name}' of case '{block.case}' is compared sample by sample"
+        if len(np.unique(m.time)) < len(m.time):
+            return f"output '{block.name}' of case '{block.case}' has several samples at one time"
+    for predictor in objective.predictors:
+        engine = getattr(predictor.response, "makes_ensembles", False)
+        if type(predictor) is not CasePredictor or not engine:
+            return f"case '{predictor.record.case.name}' is not simulated by the engine"
+    return ""
