@@ -127,6 +127,10 @@ class BatchFits:
         )
         return MemberFits(found, tuple(self.groups))
 
+    def limits_at_data(self) -> MemberLimits:
+        """Those of the data of the objective itself."""
+        return self._limits([b.measured.value[None, :] for b in self.objective.blocks], 1)
+
     def _limits(self, measured: Sequence[Vector], many: int) -> MemberLimits:
         """Bounds of the variances, and residuals that may be errors of the simulation."""
         blocks = self.objective.blocks
