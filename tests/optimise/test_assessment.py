@@ -325,7 +325,7 @@ def test_ctrl_c_returns_what_is_done(decay: es.Study) -> None:
 )
 def test_pieces_are_cut_by_the_time_of_a_sample(seconds: float, workers: int, size: int) -> None:
     board = _SampleResults(grid({"p": range(1000)}), 1, 0, None)
-    sizes = [len(rows) for rows, _ in board.pieces(seconds, workers).values()]
+    sizes = [len(rows) for _, rows, _ in board.pieces(seconds, workers).values()]
     assert max(sizes) == size
     assert sum(sizes) == 1000
 

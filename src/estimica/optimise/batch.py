@@ -16,6 +16,7 @@ from estimica.base.arrays import Vector
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
+from estimica.execute.workers.threads import in_threads
 from estimica.optimise.assess.tuner_distribution import TunerDistribution
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.design import Design
@@ -24,6 +25,9 @@ from estimica.study.study import Study
 from estimica.study.tables.optimisation import OptimiseTable
 
 AnyDesign = Design | RobustDesign
+#: designs of a generation that are scored together, where they can be: two groups of a vector
+#: ensemble, so that a usual generation of 40 keeps a few threads busy
+TOGETHER = 16
 SAME = 1e-12  # between coordinates that are noted and asked for
 #: not "generation", under which older runs noted scores without what was not reached
 NOTED = "designs of generation "
@@ -51,18 +55,26 @@ class BatchEvaluator:
         self._number += 1
         rows = self._known(key, generation)
         if rows is None:
-            outcomes = self._hands.map(
-                scored, [q.tolist() for q in generation], context=self._context
-            )
-            rows = [
-                o.result() if o.done else {"failed": o.error, "case": "", "tuners": {}}
-                for o in outcomes
-            ]
+            rows = self._scored(generation)
             self._run.checkpoint(key, {"q": [q.tolist() for q in generation], "scores": rows})
             self._run.flush()
         else:
             self.taken_up += len(rows)
         return [point_from_dict(self._design, q, r) for q, r in zip(generation, rows, strict=True)]
+
+    def _scored(self, generation: Sequence[Vector]) -> list[Mapping[str, Any]]:
+        """Designs in blocks, which are the same whoever does the work."""
+        q, size = [q.tolist() for q in generation], min(self._design.block, TOGETHER)
+        parts = [q[k : k + size] for k in range(0, len(q), size)]
+        hands = in_threads(self._hands) if size > 1 else self._hands
+        outcomes = hands.map(scored, parts, context=self._context)
+        rows: list[Mapping[str, Any]] = []
+        for part, outcome in zip(parts, outcomes, strict=True):
+            if outcome.done:
+                rows += outcome.result()
+            else:
+                rows += [{"failed": outcome.error, "case": "", "tuners": {}}] * len(part)
+        return rows
 
     def _known(self, key: str, generation: Sequence[Vector]) -> list[Mapping[str, Any]] | None:
         noted = self._noted.get(key)
@@ -82,9 +94,15 @@ def builder(
     return partial(prepare_any_design, study, table, source)
 
 
-def scored(design: AnyDesign, q: list[float]) -> dict[str, Any]:
-    """The scores of a design as plain values."""
-    return point_to_dict(design.at(np.array(q, float), slopes=False))
+def scored(design: AnyDesign, part: list[list[float]]) -> list[dict[str, Any]]:
+    """The scores of some designs as plain values."""
+    q = np.array(part, float)
+    if design.block == 1:
+        return [point_to_dict(design.at(one, slopes=False)) for one in q]
+    if isinstance(design, RobustDesign):
+        return [point_to_dict(point) for point in design.at_all(q)]
+    together = design.at_all(q)
+    return [point_to_dict(together.point(k)) for k in range(len(q))]
 
 
 def point_to_dict(point: DesignPoint | FailedDesign) -> dict[str, Any]:

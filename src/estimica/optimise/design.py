@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 
@@ -15,9 +14,11 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.estimate.setup import parameter_map_of
 from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.execute.batches import WorkedBy
 from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.formulas import ValueScorer
+from estimica.optimise.criteria.population import PopulationScoring, ScoredDesigns, Scorer
 from estimica.optimise.criteria.score import (
     CriterionInCase,
     DesignPoint,
@@ -27,43 +28,40 @@ from estimica.optimise.criteria.score import (
     known_least,
 )
 from estimica.optimise.criteria.trajectory import TrajectoryScorer
-from estimica.optimise.criteria.value_only.scores import value_only_scorer
+from estimica.optimise.criteria.value_only.scores import ValueOnlyScorer, value_only_scorer
 from estimica.study.criterion import Criterion
 from estimica.study.study import Study
 
 #: of a central difference, in coordinates of size one: the cube root of an error of 1e-12 balances
 #: it with the truncation (Gill, Murray and Wright, Practical Optimization, 1981, section 8.6)
 STEP = 1e-4
-
-
-class Scorer(Protocol):
-    """Some criteria of one case."""
-
-    @property
-    def places(self) -> Sequence[CriterionInCase]:
-        """What it measures."""
-
-    def at(
-        self, tuners: Vector, *, slopes: bool, courses: Courses | None = None
-    ) -> list[Measure] | str:
-        """Its measures, with gradients by the tuners where it has them, or why there are none.
-
-        The signals that it looks at go to `courses`.
-        """
+#: why no ensemble simulates many designs
+ONE_BY_ONE = "criteria of this kind, or of this model, are taken one by one"
+#: of a block of designs that are scored together: steps times states of all its runs, some 0.1 s,
+#: after which progress can be told; numbers of one case, 32 MB; and the sizes between which it is
+BLOCK_WORK = 1e6
+BLOCK_NUMBERS = 4e6
+SMALLEST, LARGEST = 16, 512
 
 
 class Design:
     """All criteria in all cases; those without a gradient of their own are differenced."""
 
     def __init__(
-        self, unknowns: Unknowns, scorers: Sequence[Scorer], places: Sequence[CriterionInCase]
+        self,
+        unknowns: Unknowns,
+        scorers: Sequence[Scorer],
+        places: Sequence[CriterionInCase],
+        backend: str = "auto",
     ) -> None:
         self.unknowns = unknowns
+        self._backend, self._asked = backend, backend not in ("auto", "scalar")
         self.places = tuple(places)
         self._scorers = tuple(scorers)
         self._quick = self._scorers  # of values without slopes
+        self._many: tuple[Scorer, ...] | None = None  # of values of many designs at once
         order = [p for s in scorers for p in s.places]
-        self._order = np.array([order.index(p) for p in places], int)
+        self.order = np.array([order.index(p) for p in places], int)
         self.simulations = 0
         self.differenced: set[str] = set()  # labels of criteria without exact gradients
 
@@ -82,20 +80,48 @@ class Design:
 
         For many samples: each is one simulation then.
         """
-        self._quick = self._glancing
+        self._quick = self._many = self.glancing
 
     @cached_property
-    def _glancing(self) -> tuple[Scorer, ...]:
+    def glancing(self) -> tuple[Scorer, ...]:
+        """What scores as exactly as the study's own tolerances say."""
+        return self._value_only(tight=False)
+
+    def _value_only(self, *, tight: bool) -> tuple[Scorer, ...]:
         start = self.unknowns.values(self.unknowns.start)
         return tuple(
-            value_only_scorer(s, start) if isinstance(s, TrajectoryScorer) else s
+            value_only_scorer(s, start, self._backend, tight=tight)
+            if isinstance(s, TrajectoryScorer)
+            else s
             for s in self._scorers
         )
+
+    @property
+    def many(self) -> tuple[Scorer, ...]:
+        """What scores many designs at once, as exactly as `at` scores one."""
+        if self._many is None:
+            self._many = self._value_only(tight=True)
+        return self._many
+
+    @cached_property
+    def block(self) -> int:
+        """How many designs are scored together; see `block_size`."""
+        return block_size(self.many)
+
+    def worked_by(self, alone: int = 0) -> WorkedBy | None:
+        """What has simulated many designs, `alone` of them one by one; None where nothing has."""
+        runs = [s for s in self._many or () if isinstance(s, ValueOnlyScorer | TrajectoryScorer)]
+        if not runs:
+            return None
+        together = [s for s in runs if isinstance(s, ValueOnlyScorer)]
+        vector = any(s.backend == "vector" for s in together)
+        why = next((s.reason for s in together if s.reason), "" if together else ONE_BY_ONE)
+        return WorkedBy("vector" if vector else "scalar", alone, why if self._asked else "")
 
     def glance(self, q: Vector) -> DesignPoint | FailedDesign:
         """The scores as exactly as the study's own tolerances say: enough to see what is worse."""
         tuners = self.unknowns.values(q)
-        measures = self._measured(tuners, False, self._glancing)
+        measures = self._measured(tuners, False, self.glancing)
         if isinstance(measures, FailedDesign):
             return measures
         values = np.array([m.value for m in measures], float)
@@ -146,6 +172,28 @@ class Design:
             ended=self._ended(measures),
         )
 
+    def at_all(self, q: Vector, courses: Sequence[Mapping[str, Courses]] = ()) -> ScoredDesigns:
+        """The scores of many designs, (designs, n) coordinates, without slopes.
+
+        Those that cannot be scored together, or lie so close to a demand that it must be the engine
+        that decides, are scored one by one. The signals of the runs go to `courses`, one for each
+        design where there are any.
+        """
+        tuners = self.unknowns.values(q)
+        scoring = PopulationScoring(tuners, self.unknowns.named, courses)
+        values, least = scoring.of_all(self.many, self.order)
+        self.simulations += scoring.simulations
+        return ScoredDesigns(
+            q,
+            tuners,
+            self.places,
+            values,
+            least,
+            scoring.failures,
+            scoring.ended,
+            len(scoring.alone),
+        )
+
     def _ended(self, measures: Sequence[Measure]) -> dict[str, str]:
         """The cases whose runs the model has ended by itself."""
         pairs = zip(self.places, measures, strict=True)
@@ -170,7 +218,7 @@ class Design:
                     told = f"criterion '{place.criterion.name}' is {measure.value}"
                     return FailedDesign(case, told, self.unknowns.named(tuners))
             measures += own
-        return [measures[k] for k in self._order]
+        return [measures[k] for k in self.order]
 
     def _differences(self, q: Vector, values: Vector) -> Vector:
         """Slopes by central differences, one-sided at a bound or beside a failure."""
@@ -196,6 +244,20 @@ class Design:
         return slopes
 
 
+def block_size(scorers: Sequence[Scorer]) -> int:
+    """How many designs are scored together: always the same number, whoever does the work.
+
+    One where some case is not scored in an ensemble.
+    """
+    if any(isinstance(s, TrajectoryScorer) for s in scorers):
+        return 1
+    runs = [s for s in scorers if isinstance(s, ValueOnlyScorer)]
+    work = max(1, sum(s.work for s in runs))
+    room = max([1, *(s.numbers for s in runs)])
+    size = np.clip(min(BLOCK_WORK / work, BLOCK_NUMBERS / room), SMALLEST, LARGEST)
+    return int(2 ** np.floor(np.log2(size)))
+
+
 def require_criteria(study: Study) -> tuple[Criterion, ...]:
     """What is asked of the design, which must be something."""
     if not study.active_criteria:
@@ -217,7 +279,7 @@ def prepare_design(study: Study) -> Design:
     for case in cases:
         own = [p for p in places if p.case == case]
         scorers += _scorers(study, links, tuners, held, case, own)
-    return Design(Unknowns(tuners), scorers, places)
+    return Design(Unknowns(tuners), scorers, places, study.execute.backend)
 
 
 def _scorers(

@@ -13,8 +13,9 @@ of them is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
@@ -22,11 +23,14 @@ from scipy.special import expit
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
+from estimica.execute.batches import WorkedBy
 from estimica.optimise.assess.run import require_parameters
 from estimica.optimise.assess.samples import Samples, drawn, drawn_jointly, grid
 from estimica.optimise.assess.tuner_distribution import TunerDistribution
+from estimica.optimise.criteria.population import PopulationScoring, ScoredDesigns
 from estimica.optimise.criteria.score import CriterionInCase, DesignPoint, FailedDesign
-from estimica.optimise.design import Design, prepare_design
+from estimica.optimise.design import Design, block_size, prepare_design
+from estimica.optimise.scenarios import SingleScenarios, in_scenarios, joined
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import Distribution, OptimiseTable, RobustTable
@@ -52,10 +56,12 @@ class RobustDesign:
         self.unknowns = designs[0].unknowns
         self.places = designs[0].places
 
+        self._together = 0  # simulations of scenarios that were run together
+
     @property
     def simulations(self) -> int:
         """Of single cases in single scenarios."""
-        return sum(d.simulations for d in self.designs)
+        return self._together + sum(d.simulations for d in self.designs)
 
     @property
     def differenced(self) -> set[str]:
@@ -64,18 +70,63 @@ class RobustDesign:
 
     def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
         """What counts of the scores in all scenarios; the first scenario that fails is told."""
-        return self._combined(lambda design: design.at(q, slopes=slopes))
+        if not slopes and self.designs[0].block > 1:
+            return self._scored(q[None], self._many)[0]
+        return self._combined(design.at(q, slopes=slopes) for design in self.designs)
 
     def glance(self, q: Vector) -> DesignPoint | FailedDesign:
         """The same, as exactly as the study's own tolerances say."""
-        return self._combined(lambda design: design.glance(q))
+        if block_size(self.designs[0].glancing) > 1:
+            return self._scored(q[None], self._glancing)[0]
+        return self._combined(design.glance(q) for design in self.designs)
 
-    def _combined(
-        self, scored: Callable[[Design], DesignPoint | FailedDesign]
-    ) -> DesignPoint | FailedDesign:
+    @cached_property
+    def block(self) -> int:
+        """How many designs are scored together; one where some case is not in an ensemble."""
+        block = self.designs[0].block
+        return 1 if block == 1 else max(2, block // len(self.designs))
+
+    def worked_by(self) -> WorkedBy | None:
+        """What has simulated scenarios together; None where nothing has."""
+        return self.designs[0].worked_by()
+
+    def at_all(self, q: Vector) -> list[DesignPoint | FailedDesign]:
+        """Many designs, (designs, n) coordinates, in all scenarios, without slopes."""
+        return self._scored(q, self._many)
+
+    @cached_property
+    def _many(self) -> tuple[SingleScenarios, ...]:
+        return joined([d.many for d in self.designs])
+
+    @cached_property
+    def _glancing(self) -> tuple[SingleScenarios, ...]:
+        return joined([d.glancing for d in self.designs])
+
+    def _scored(
+        self, q: Vector, scorers: Sequence[SingleScenarios]
+    ) -> list[DesignPoint | FailedDesign]:
+        """All designs in all scenarios: those that can as members of one ensemble a case."""
+        tuners, count = self.unknowns.values(q), len(self.designs)
+        rows = in_scenarios(tuners, count)
+        scoring = PopulationScoring(rows, lambda row: self.unknowns.named(row[:-1]))
+        values, least = scoring.of_all(scorers, self.designs[0].order)
+        self._together += scoring.simulations
+        scored = ScoredDesigns(
+            np.repeat(q, count, axis=0),
+            rows[:, :-1],
+            self.places,
+            values,
+            least,
+            scoring.failures,
+            scoring.ended,
+        )
+        return [
+            self._combined(scored.point(k * count + s) for s in range(count)) for k in range(len(q))
+        ]
+
+    def _combined(self, scored: Iterable[DesignPoint | FailedDesign]) -> DesignPoint | FailedDesign:
         points = []
-        for design, scenario in zip(self.designs, self.scenarios, strict=True):
-            point = scored(design)
+        for point, scenario in zip(scored, self.scenarios, strict=False):
             if isinstance(point, FailedDesign):
                 where = ", ".join(f"{n} = {v:.6g}" for n, v in scenario.items())
                 message = f"{point.message} (scenario {where})"

@@ -27,9 +27,10 @@ class DeviceSums:
 
     def __call__(self, values: Array, members: Array) -> Sums:
         """The sums at physical values of the members with these numbers."""
-        shared = len(self.value) == 1 or len(members) == len(self.value)
-        own = self.value if shared else self.value[members]
-        found = run_normal(self.program, values, own, self.weight, self.launcher, host=False)
+        which = None if len(self.value) == 1 else members
+        found = run_normal(
+            self.program, values, self.value, self.weight, self.launcher, host=False, which=which
+        )
         done = found.outcome.status == DONE
         return Sums(found.square, found.gradient, found.information, done)
 

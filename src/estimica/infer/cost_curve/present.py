@@ -111,6 +111,7 @@ def as_object(result: CostCurve) -> dict[str, object]:
             "refitted": result.refitted,
             "curvature": result.curvature,
             "kind": result.kind,
+            "worked_by": result.worked_by.to_dict(),
             "failed": [{result.name: h.value, "message": h.message} for h in result.holes],
         }
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.public.calls import told
 from estimica.base.result import Progress
@@ -23,6 +27,7 @@ from estimica.infer.criterion_map.run import (
     map_centre,
     place_of,
 )
+from estimica.infer.criterion_map.together import JointPoints, joint_points
 from estimica.study.fields.counts import CURVE_POINTS
 from estimica.study.study import Study
 
@@ -47,7 +52,7 @@ def cost_curve(
     at the centre is Gauss and Newton's, or by differences of the exact gradient ("differences").
     `progress` is told how many of how many points are done.
     """
-    setup, values, scales = map_centre(study, at_start)
+    setup, values, scales, threshold = map_centre(study, at_start)
     objective = scored(setup.calibration(), scales)
     place = place_of(objective.unknowns, tuner)
     if not 3 <= points <= CURVE_POINTS:
@@ -57,7 +62,14 @@ def cost_curve(
     x = grid_of(unknown, float(values[place]), ranges, points)
     start = objective.unknowns.coordinates(values)
     task = MapTask(setup, objective, start, (place,), x, refit)
-    outcomes = each_of(task, _point, x, executor, workers, told(progress), "points")
+    joint, worked_by = joint_points(
+        task, start, threshold, partial(cost_at, task), executor, workers
+    )
+    if joint is None:
+        outcomes = each_of(task, _point, x, executor, workers, told(progress), "points")
+    else:
+        outcomes = _points_together(task, joint, told(progress))
+        worked_by = replace(worked_by, alone=joint.left)
     cost, H, kind = curvature(setup, scales, start, (place,), hessian, refit)
     return CostCurve(
         study=setup.study.name,
@@ -76,17 +88,37 @@ def cost_curve(
         curvature=float(H[0, 0]),
         kind=kind,
         origin=setup.study,
+        worked_by=worked_by,
     )
 
 
 Outcome = tuple[float, str]  # a cost, or why there is none
 
 
-def _point(task: MapTask, value: float) -> Outcome:
+def _there(task: MapTask, value: float) -> Vector:
+    """Coordinates of the centre with the tuner elsewhere."""
     unknowns = task.objective.unknowns
     values = unknowns.values(task.start)
     values[list(task.places)] = value
-    point = cost_at(task, unknowns.coordinates(values))
+    return unknowns.coordinates(values)
+
+
+def _points_together(
+    task: MapTask, joint: JointPoints, progress: Callable[[Progress], None] | None
+) -> list[Outcome]:
+    done: list[Outcome] = []
+    for begin in builtins.range(0, len(task.x), joint.at_once):
+        some = task.x[begin : begin + joint.at_once]
+        for p in joint.at([_there(task, float(v)) for v in some]):
+            failed = p.failure
+            done.append((p.cost, f"case '{failed.case}': {failed.message}" if failed else ""))
+        if progress:
+            progress(Progress(len(done), len(task.x), pieces="points"))
+    return done
+
+
+def _point(task: MapTask, value: float) -> Outcome:
+    point = cost_at(task, _there(task, value))
     if isinstance(point, Failure):
         return math.nan, f"case '{point.case}': {point.message}"
     return point.cost, ""

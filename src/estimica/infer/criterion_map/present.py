@@ -39,6 +39,8 @@ def eigen_analysis(result: CriterionMap) -> Table:
     x, y = result.centre
     where = f"{first} = {x:.6g}, {second} = {y:.6g}"
     note = f"{result.centre_is}: cost {result.centre_cost:.7g} at {where}"
+    if result.worked_by.is_worth_a_word:
+        note += f"; points {result.worked_by.words}"
     return Table(("eigenvalue", first, second), rows, title, note)
 
 
@@ -147,6 +149,7 @@ def as_object(result: CriterionMap) -> dict[str, object]:
             "eigenvalues": result.eigenvalues.tolist(),
             "eigenvectors": result.eigenvectors.T.tolist(),
             "ratio": result.ratio,
+            "worked_by": result.worked_by.to_dict(),
             "failed": [
                 {first: h.first, second: h.second, "message": h.message} for h in result.holes
             ],

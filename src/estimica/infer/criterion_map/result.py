@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.result import Outcome, Result
+from estimica.execute.batches import WorkedBy
 from estimica.infer.criterion_map.hessian import Kind
 from estimica.study.study import Study
 
@@ -52,6 +53,7 @@ class CriterionMap(Result):
     kind: Kind  # how its second derivatives were computed
     run: str = ""  # its number in the run store
     origin: Study | None = None  # what was asked
+    worked_by: WorkedBy = field(default=WorkedBy("scalar"))  # what has simulated the points
 
     def to_frame(self) -> pd.DataFrame:
         """The cost, a row for each value of the second tuner, a column for each of the first."""

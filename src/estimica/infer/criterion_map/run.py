@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -31,6 +31,7 @@ from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor as executor_of
 from estimica.infer.criterion_map.hessian import Kind, curvature, unsimulated
 from estimica.infer.criterion_map.result import CriterionMap, FailedMapPoint
+from estimica.infer.criterion_map.together import GridPoint, JointPoints, joint_points
 from estimica.study.fields.counts import MAP_POINTS
 from estimica.study.study import Study
 
@@ -60,7 +61,7 @@ def criterion_map(
     Hessian is Gauss and Newton's, or by differences of the exact gradient ("differences").
     `progress` is told how many of how many rows are done.
     """
-    setup, values, scales = map_centre(study, at_start)
+    setup, values, scales, threshold = map_centre(study, at_start)
     objective = scored(setup.calibration(), scales)
     chosen = tuple(place_of(objective.unknowns, n) for n in (first, second))
     if chosen[0] == chosen[1]:
@@ -78,7 +79,14 @@ def criterion_map(
     start = objective.unknowns.coordinates(values)
     places = (chosen[0], chosen[1])
     task = MapTask(setup, objective, start, places, x, refit)
-    rows = each_of(task, _row, y, executor, workers, told(progress), "rows")
+    joint, worked_by = joint_points(
+        task, start, threshold, partial(cost_at, task), executor, workers
+    )
+    if joint is None:
+        rows = each_of(task, _row, y, executor, workers, told(progress), "rows")
+    else:
+        rows = _rows_together(task, joint, y, told(progress))
+        worked_by = replace(worked_by, alone=joint.left)
     cost, H, kind = curvature(setup, scales, start, places, hessian, refit)
     units = [objective.unknowns.items[k].unit for k in chosen]
     return CriterionMap(
@@ -96,21 +104,23 @@ def criterion_map(
         hessian=H,
         kind=kind,
         origin=setup.study,
+        worked_by=worked_by,
     )
 
 
-def map_centre(study: Study | Fit, at_start: bool) -> tuple[Setup, Vector, Scales]:
-    """(setup, values, robust scales): those of the fit, or what the residuals at the start give."""
+def map_centre(study: Study | Fit, at_start: bool) -> tuple[Setup, Vector, Scales, float]:
+    """(setup, values, robust scales, relative error of the Jacobian): those of the fit, or what the
+    residuals at the start give."""
     if not at_start:
         found = study if isinstance(study, Fit) else estimate(study)
-        return found.setup, found.values, found.scales
+        return found.setup, found.values, found.scales, found.accuracy.threshold
     setup = study.setup if isinstance(study, Fit) else prepare(study)
     cases = setup.calibration()
     q = cases.unknowns.clipped(cases.unknowns.start)
     objective = scored_at(cases, q)
     if isinstance(objective, Failure):
         raise unsimulated(objective)
-    return setup, cases.unknowns.values(q), objective.criterion.scales
+    return setup, cases.unknowns.values(q), objective.criterion.scales, 0.0
 
 
 def place_of(unknowns: Unknowns, name: str) -> int:
@@ -199,6 +209,49 @@ def _task(
 ) -> MapTask:
     setup = prepare(study)
     return MapTask(setup, scored(setup.calibration(), scales), start, places, x, refit)
+
+
+def _rows_together(
+    task: MapTask, joint: JointPoints, y: Vector, progress: Callable[[Progress], None] | None
+) -> list[Row]:
+    """Some rows at a time, whose points at one value of the first tuner are computed together.
+
+    Each point begins where the one before it in its row ended, as in a row that is alone.
+    """
+    unknowns, done = task.objective.unknowns, list[Row]()
+    many = joint.at_once if task.refit else max(1, joint.at_once // len(task.x))
+
+    def there(near: Vector, first: float, second: float) -> Vector:
+        values = unknowns.values(near)
+        values[list(task.places)] = first, second
+        return unknowns.coordinates(values)
+
+    for begin in range(0, len(y), many):
+        some = [float(v) for v in y[begin : begin + many]]
+        points: list[list[GridPoint]] = [[] for _ in some]
+        if task.refit:
+            near = [task.start] * len(some)
+            for first in task.x:
+                found = joint.at([there(q, first, v) for q, v in zip(near, some, strict=True)])
+                near = [task.start if p.failure else p.q for p in found]
+                for row, point in zip(points, found, strict=True):
+                    row.append(point)
+        else:
+            found = joint.at([there(task.start, x, v) for v in some for x in task.x])
+            points = [found[k * len(task.x) : (k + 1) * len(task.x)] for k in range(len(some))]
+        done += [_row_of(task, v, row) for v, row in zip(some, points, strict=True)]
+        if progress:
+            progress(Progress(len(done), len(y), pieces="rows"))
+    return done
+
+
+def _row_of(task: MapTask, second: float, points: Sequence[GridPoint]) -> Row:
+    holes = [
+        FailedMapPoint(float(first), second, f"case '{p.failure.case}': {p.failure.message}")
+        for first, p in zip(task.x, points, strict=True)
+        if p.failure
+    ]
+    return [p.cost for p in points], holes
 
 
 def _row(task: MapTask, second: float) -> Row:

@@ -48,6 +48,7 @@ def as_object(assessment: Assessment) -> dict[str, object]:
         "effects": _effects(assessment),
         "local_sensitivity": _local(assessment),
         "seconds": assessment.seconds,
+        "worked_by": assessment.worked_by.to_dict() if assessment.worked_by else None,
     }
     if assessment.command == "montecarlo":
         share, interval = assessment.probability_satisfied

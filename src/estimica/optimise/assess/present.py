@@ -151,6 +151,8 @@ def verdict(assessment: Assessment) -> str:
         sentences.append(
             f"In every case {', '.join(fixed)} stands in place of what the case fixes."
         )
+    if assessment.worked_by is not None and assessment.worked_by.is_worth_a_word:
+        sentences.append(f"Samples were {assessment.worked_by.words}.")
     return " ".join(sentences)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Flags, Vector
 from estimica.base.result import Outcome, Result
+from estimica.execute.batches import WorkedBy
 from estimica.optimise.assess.families import Family
 from estimica.optimise.assess.global_sensitivity import GlobalSensitivity
 from estimica.optimise.assess.samples import Samples
@@ -68,6 +69,7 @@ class Assessment(Result):
     #: of each sample the cases that the model has ended by itself, and how
     ended: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     families: tuple[Family, ...] = ()  # the signals behind the criteria, of some of the samples
+    worked_by: WorkedBy | None = None  # what has simulated the samples; None without simulations
 
     def named(self, command: str, design: str, levels: Sequence[float] = ()) -> Assessment:
         """The same as the result of a command."""

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from estimica.base.arrays import Flags, Indices, Vector
-from estimica.base.errors import DesignError, EstimicaError
+from estimica.base.errors import DesignError
 from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
-from estimica.execute.outcome import ItemOutcome, error_text
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for
+from estimica.execute.workers.threads import in_threads
 from estimica.optimise.assess.families import (
     Family,
     SampleCourses,
@@ -31,7 +32,7 @@ from estimica.optimise.assess.families import (
 )
 from estimica.optimise.assess.result import Assessment, FailedSample, local_sensitivity
 from estimica.optimise.assess.samples import Samples
-from estimica.optimise.criteria.score import FailedDesign
+from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.design import Design, prepare_design
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -45,8 +46,9 @@ SAMPLES = "scores of samples "
 
 
 OnProgress = Callable[[Progress], None]
-#: values of some samples, and whether the signals of each are wanted for its curves
-Piece = tuple[list[list[float]], list[bool]]
+#: the number of the first of some samples, their values, and whether the signals of each are
+#: wanted for its curves
+Piece = tuple[int, list[list[float]], list[bool]]
 
 
 def assess(
@@ -73,7 +75,7 @@ def assess(
     varied = sampled_study(study, samples.names, samples.values[:1])
     with one_thread():
         design = _prepared(varied)
-    board = _SampleResults(samples, len(design.places), curves, progress)
+    board = _SampleResults(samples, len(design.places), curves, progress, design.block)
     writer = run or NoRunWriter()
     local, interrupted = None, False
     drawn: tuple[Family, ...] = ()
@@ -81,7 +83,8 @@ def assess(
         board.take_up(writer)
         with one_thread():
             seconds = board.try_out(design, writer)
-        with executor_for(executor, workers) as hands:
+        with executor_for(executor, workers) as who:
+            hands = in_threads(who) if design.block > 1 else who
             pieces = board.pieces(seconds, hands.workers)
             firsts = list(pieces)
             context = Context(partial(_built, study, samples.names, samples.values[:1]), design)
@@ -92,7 +95,7 @@ def assess(
                 context=context,
                 run=writer,
                 on_piece=lambda k, outcome: board.note(
-                    firsts[k], len(pieces[firsts[k]][0]), outcome
+                    firsts[k], len(pieces[firsts[k]][1]), outcome
                 ),
             )
             if curves:
@@ -117,6 +120,7 @@ def assess(
         seconds=perf_counter() - begun,
         local=local,
         families=drawn,
+        worked_by=design.worked_by(board.alone),
     )
 
 
@@ -124,8 +128,14 @@ class _SampleResults:
     """What is known of the samples so far."""
 
     def __init__(
-        self, samples: Samples, places: int, curves: int, progress: OnProgress | None
+        self,
+        samples: Samples,
+        places: int,
+        curves: int,
+        progress: OnProgress | None,
+        block: int = 1,
     ) -> None:
+        self._block = block
         self._values = samples.values
         self._progress = progress
         self._drawn = expected_rows(samples.draws, len(samples), curves)
@@ -134,6 +144,7 @@ class _SampleResults:
         self.at_least = np.full((len(samples), places), np.nan)  # of what was not reached
         self.done = np.zeros(len(samples), bool)
         self.failures: dict[int, FailedSample] = {}
+        self.alone = 0  # samples that were scored one by one
         self.ended: dict[int, Mapping[str, str]] = {}  # cases that the model has ended, and how
 
     @property
@@ -150,8 +161,10 @@ class _SampleResults:
         """Know again what the run has noted, however it was cut into pieces then."""
         for key, payload in run.checkpoints().items():
             if key.startswith(SAMPLES) and "value" in payload:
-                rows = payload["value"]
-                self.note(int(key.removeprefix(SAMPLES)), len(rows), ItemOutcome(rows))
+                noted = payload["value"]
+                scores = _of_rows(noted) if isinstance(noted, list) else noted
+                first = int(key.removeprefix(SAMPLES))
+                self.note(first, int(scores["count"]), ItemOutcome(scores))
 
     def try_out(self, design: Design, run: RunWriter) -> float:
         """Simulate a few open samples here; seconds that one takes."""
@@ -159,57 +172,67 @@ class _SampleResults:
         if not len(open_):
             return 1.0
         first = int(open_[0])
-        rows: list[Mapping[str, Any]] = []
-        begun = perf_counter()
-        for number in open_[:LARGEST].tolist():
-            if rows and (number != first + len(rows) or perf_counter() - begun > TRIAL):
+        count, begun = 0, perf_counter()
+        for part in blocks(open_[:LARGEST], self._block):
+            late = perf_counter() - begun > TRIAL or self._block > 1
+            if count and (part[0] != first + count or late):
                 break
-            rows += _scored(design, self._piece([number]))
-        run.checkpoint(_key(first), {"value": rows})
+            scores = _scored(design, self._piece(part))
+            run.checkpoint(_key(first + count), {"value": scores})
+            self.note(first + count, len(part), ItemOutcome(scores))
+            count += len(part)
         run.flush()
-        self.note(first, len(rows), ItemOutcome(rows))
-        return (perf_counter() - begun) / len(rows)
+        return (perf_counter() - begun) / count
 
-    def _piece(self, numbers: Sequence[int] | Indices) -> Piece:
-        return self._values[numbers].tolist(), self._drawn[numbers].tolist()
+    def _piece(self, numbers: Indices) -> Piece:
+        return int(numbers[0]), self._values[numbers].tolist(), self._drawn[numbers].tolist()
 
     def pieces(self, seconds: float, workers: int) -> dict[int, Piece]:
-        """What is open, in stretches of about equal time, by the number of their first sample."""
-        open_ = np.flatnonzero(~self.done)
-        if not len(open_):
-            return {}
-        share = math.ceil(len(open_) / (SHARES * max(workers, 1)))
-        size = int(np.clip(PIECE / seconds, 1, min(LARGEST, share)))
-        pieces = {}
-        for stretch in np.split(open_, np.flatnonzero(np.diff(open_) > 1) + 1):
-            for k in range(0, len(stretch), size):
-                part = stretch[k : k + size]
-                pieces[int(part[0])] = self._piece(part)
+        """What is open, in stretches of about equal time, by the number of their first sample.
+
+        They are whole blocks, so that what is scored together does not depend on the workers.
+        """
+        parts = blocks(np.flatnonzero(~self.done), self._block)
+        share = math.ceil(len(parts) / (SHARES * max(workers, 1)))
+        most = max(1, LARGEST // self._block)
+        size = int(np.clip(PIECE / seconds / self._block, 1, min(most, max(share, 1))))
+        pieces: dict[int, Piece] = {}
+        first, held = 0, list[Indices]()
+        for part in parts:
+            if held and (len(held) == size or part[0] != held[-1][-1] + 1):
+                pieces[first] = self._piece(np.concatenate(held))
+                held = []
+            first = first if held else int(part[0])
+            held.append(part)
+        if held:
+            pieces[first] = self._piece(np.concatenate(held))
         return pieces
 
     def complete(self, chosen: Indices, hands: Executor, context: Context[Design]) -> None:
         """Simulate again what is drawn and was not expected to be: extremes, stand-ins."""
         open_ = [int(k) for k in chosen if int(k) not in self.courses]
-        items: list[Piece] = [([self._values[k].tolist()], [True]) for k in open_]
+        items: list[Piece] = [(k, [self._values[k].tolist()], [True]) for k in open_]
         for k, outcome in zip(open_, hands.map(_scored, items, context=context), strict=True):
             if outcome.done:
-                self.courses[k] = outcome.result()[0].get("courses", {})
+                self.courses[k] = outcome.result()["courses"].get("0", {})
 
     def note(self, first: int, count: int, outcome: ItemOutcome[Any]) -> None:
         """Keep the outcome of a piece and tell of it."""
-        self.done[first : first + count] = True
-        rows = outcome.result() if outcome.done else [{"case": "", "failed": outcome.error}] * count
-        for k, one in enumerate(rows, start=first):
-            if "values" in one:
-                self.found[k] = one["values"]
-                if one["at_least"] is not None:
-                    self.at_least[k] = one["at_least"]
-                if one.get("ended"):
-                    self.ended[k] = one["ended"]
-                if one.get("courses"):
-                    self.courses[k] = one["courses"]
-            else:
-                self.failures[k] = FailedSample(k, one["case"], one["failed"])
+        span = slice(first, first + count)
+        self.done[span] = True
+        if outcome.done:
+            scores = outcome.result()
+            self.found[span] = np.reshape(scores["values"], (count, -1))
+            if scores["at_least"] is not None:
+                self.at_least[span] = np.reshape(scores["at_least"], (count, -1))
+            for k, (case, message) in scores["failed"].items():
+                self.failures[first + int(k)] = FailedSample(first + int(k), case, message)
+            self.alone += scores.get("alone", 0)
+            self.ended |= {first + int(k): cases for k, cases in scores["ended"].items()}
+            self.courses |= {first + int(k): own for k, own in scores["courses"].items()}
+        else:
+            for k in range(first, first + count):
+                self.failures[k] = FailedSample(k, "", outcome.error)
         if self._progress:
             self._progress(
                 Progress(int(self.done.sum()), len(self.done), len(self.failures), pieces="samples")
@@ -278,29 +301,72 @@ def _prepared(varied: Study) -> Design:
     return design
 
 
-def _scored(design: Design, piece: Piece) -> list[Mapping[str, Any]]:
-    """The scores of some samples as plain values."""
-    return [_score(design, np.array(row, float), drawn) for row, drawn in zip(*piece, strict=True)]
+def blocks(numbers: Indices, size: int) -> list[Indices]:
+    """Rising numbers of samples, cut between blocks of `size` and where some are missing."""
+    if not len(numbers):
+        return []
+    edges = (np.diff(numbers) > 1) | (np.diff(numbers // size) > 0)
+    return np.split(numbers, np.flatnonzero(edges) + 1)
 
 
-def _score(design: Design, row: Vector, drawn: bool) -> Mapping[str, Any]:
-    kept = empty_courses(design) if drawn else {}
-    try:
-        point = design.at(design.unknowns.coordinates(row), slopes=False, courses=kept)
-    except EstimicaError as error:
-        return {"failed": error.message, "case": ""}
-    except Exception as error:  # of a user's function: the other samples go on
-        return {"failed": error_text(error), "case": ""}
-    if isinstance(point, FailedDesign):
-        return {"failed": point.message, "case": point.case}
-    more: dict[str, Any] = {"ended": dict(point.ended)} if point.ended else {}
-    if kept:
-        more["courses"] = {
-            case: {text: values.tolist() for text, values in one.signals.items()}
-            for case, one in kept.items()
-        }
-    if point.at_least is None:
-        return {"values": point.values.tolist(), "at_least": None, **more}
-    scores = point.scores
-    least = [s.at_least for s in scores]
-    return {"values": [s.value for s in scores], "at_least": least, **more}
+def _scored(design: Design, piece: Piece) -> Mapping[str, Any]:
+    """The scores of some samples as the store keeps them; those whose curves are drawn apart.
+
+    Values stand one after the other, sample by sample, NaN where there is none; what only some
+    samples have goes by their numbers.
+    """
+    first, rows, drawn = piece
+    q, curves = design.unknowns.coordinates(np.array(rows, float)), np.array(drawn, bool)
+    values, least = np.full((2, len(q), len(design.places)), np.nan)
+    failed: dict[str, list[str]] = {}
+    ended: dict[str, Mapping[str, str]] = {}
+    courses: dict[str, SampleCourses] = {}
+    alone = 0
+    for block in blocks(first + np.arange(len(q)), design.block):
+        for some in (block[~curves[block - first]], block[curves[block - first]]):
+            own = some - first
+            if not len(own):
+                continue
+            kept = [empty_courses(design) for _ in own] if curves[own[0]] else []
+            scored = design.at_all(q[own], kept)
+            values[own] = np.where(np.isnan(scored.least), scored.penalised, np.nan)
+            least[own] = scored.least
+            alone += scored.alone
+            failed |= {str(own[k]): [f.case, f.message] for k, f in scored.failures.items()}
+            ended |= {str(own[k]): dict(cases) for k, cases in scored.ended.items()}
+            courses |= {
+                str(own[k]): _as_lists(one)
+                for k, one in enumerate(kept)
+                if k not in scored.failures
+            }
+    return {
+        "count": len(q),
+        "values": values.ravel().tolist(),
+        "at_least": None if np.isnan(least).all() else least.ravel().tolist(),
+        "failed": failed,
+        "ended": {k: v for k, v in ended.items() if k not in failed},
+        "courses": courses,
+        "alone": alone,
+    }
+
+
+def _as_lists(courses: Mapping[str, Courses]) -> SampleCourses:
+    return {
+        case: {text: values.tolist() for text, values in one.signals.items()}
+        for case, one in courses.items()
+    }
+
+
+def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The same from a row for each sample, as older runs have noted it."""
+    numbered = {str(k): row for k, row in enumerate(rows)}
+    good = [row for row in rows if "values" in row]
+    none = [None] * (len(good[0]["values"]) if good else 1)
+    return {
+        "count": len(rows),
+        "values": np.array([row.get("values", none) for row in rows], float),
+        "at_least": np.array([row.get("at_least") or none for row in rows], float),
+        "failed": {k: [r["case"], r["failed"]] for k, r in numbered.items() if "failed" in r},
+        "ended": {k: r["ended"] for k, r in numbered.items() if r.get("ended")},
+        "courses": {k: r["courses"] for k, r in numbered.items() if r.get("courses")},
+    }

@@ -14,6 +14,7 @@ from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.flat.expression import Expression
 from estimica.flat.intervals import Interval, value_range
 from estimica.optimise.criteria.courses import Courses
+from estimica.optimise.criteria.population import Population
 from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.source.formula import Formula, parse_formula
 
@@ -63,6 +64,20 @@ class ValueScorer:
             with np.errstate(all="ignore"):
                 measures.append(Measure(float(formula.at(known)), gradient if slopes else None))
         return measures
+
+    def at_all(self, tuners: Vector, courses: Sequence[Courses] = ()) -> Population:
+        """The values of the formulas in many designs, (designs, tuners)."""
+        many, parameters = len(tuners), self._links.at_many(tuners)[0]
+        known: dict[str, float | Vector] = {
+            **self._fixed,
+            **dict(zip(self._links.tuners, tuners.T, strict=True)),
+            **dict(zip(self._links.parameters, parameters.T, strict=True)),
+        }
+        with np.errstate(all="ignore"):
+            columns = [np.broadcast_to(f.at(known), many) for f in self._formulas]
+        values = np.column_stack(columns) if columns else np.zeros((many, 0))
+        none, all_ = np.zeros(many, bool), np.ones(many, bool)
+        return Population(values, np.full(values.shape, np.nan), none, all_)
 
     def ranges(self, tuners: Sequence[Interval]) -> list[Interval]:
         """What each formula can be worth while the tuners lie in these intervals."""

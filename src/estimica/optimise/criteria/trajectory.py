@@ -284,8 +284,8 @@ class TrajectoryScorer:
         return ScoredRun(panels, samples, _events(run), ended)
 
     def response(self, times: Vector, tuners: Vector, outputs: Sequence[str]) -> ModelResponse:
-        """The experiment with the tolerances that the study gives."""
-        return self._response(times, tuners, outputs, False, self._loose)
+        """The experiment as it is simulated for values without slopes."""
+        return self._response(times, tuners, outputs, False, self._options)
 
     def drawing_times(self, count: int) -> Vector:
         """Times from begin to end, closer together where the run at the start bends."""

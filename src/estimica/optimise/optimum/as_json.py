@@ -41,6 +41,7 @@ def as_object(optimised: Optimised) -> dict[str, object]:
                 for f in optimised.failures[:20]
             ],
             "seconds": optimised.seconds,
+            "worked_by": optimised.worked_by.to_dict() if optimised.worked_by else None,
         }
     )
     assert isinstance(plain, dict)

@@ -112,7 +112,9 @@ def criteria_table(optimised: Optimised) -> Table:
     columns = (
         "case", "criterion", "", "demand", "before", "after", "before/demand", "after/demand",
     )  # fmt: skip
-    notes = [_measured(optimised), _gradients(optimised), ended_text(optimised.best)]
+    worked = optimised.worked_by
+    by_whom = f"Designs were {worked.words}." if worked and worked.is_worth_a_word else ""
+    notes = [_measured(optimised), _gradients(optimised), ended_text(optimised.best), by_whom]
     return Table(columns, tuple(rows), "Criteria", " ".join(t for t in notes if t))
 
 

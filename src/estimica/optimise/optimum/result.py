@@ -15,6 +15,7 @@ from estimica.base import view as show
 from estimica.base.files.write import atomic_replacement
 from estimica.base.result import Outcome, Result
 from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.execute.batches import WorkedBy
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign, Score
 from estimica.optimise.optimum.agreement import Agreement, agreement
 from estimica.optimise.optimum.modelica import write_tuned_model
@@ -59,6 +60,7 @@ class Optimised(Result):
     seconds: float  # how long it took
     run: str = ""  # its id in the store of runs
     scenarios: tuple[Mapping[str, float], ...] = ()  # of a robust design
+    worked_by: WorkedBy | None = None  # what has simulated many designs at once, where some were
 
     @property
     def starts(self) -> tuple[StartEnd, ...]:

@@ -193,6 +193,7 @@ def _searched(starts: Starts, progress: OnProgress | None) -> Optimised:
         differenced=tuple(sorted({name for end in made for name in end.differenced})),
         seconds=perf_counter() - begun,
         scenarios=getattr(design, "scenarios", ()),
+        worked_by=design.worked_by(),
     )
 
 

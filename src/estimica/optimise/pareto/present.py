@@ -186,6 +186,7 @@ def as_object(front: Front) -> dict[str, object]:
                 "failed": len(front.failures),
             },
             "seconds": front.seconds,
+            "worked_by": front.worked_by.to_dict() if front.worked_by else None,
         }
     )
     assert isinstance(plain, dict)

@@ -14,6 +14,7 @@ from estimica.base.arrays import Vector
 from estimica.base.files.write import atomic_replacement
 from estimica.base.result import Outcome, Result
 from estimica.estimate.unknowns import Unknowns
+from estimica.execute.batches import WorkedBy
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.study.study import Study
 from estimica.study.tables.optimisation import OptimiseTable
@@ -52,6 +53,7 @@ class Front(Result):
     seconds: float  # how long it took
     run: str = ""  # its id in the store of runs
     left_out: int = 0  # designs in which a criterion of the front was not reached
+    worked_by: WorkedBy | None = None  # what has simulated many designs at once, where some were
 
     @property
     def weighted(self) -> Vector:

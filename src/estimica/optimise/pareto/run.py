@@ -170,6 +170,7 @@ def _searched(
         failures=tuple(search.failures),
         seconds=perf_counter() - begun,
         left_out=left_out,
+        worked_by=design.worked_by(),
     )
 
 

@@ -4,7 +4,7 @@ can be handed to a machine that has a GPU and nothing else of ours."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class EnsembleRun:
     status: Indices  # (L,), of the engine; 0: the run has reached its end
     failures: Mapping[int, str]  # of members that failed, in words
     alone: Flags  # (L,), whether the scalar engine ran the member
+    #: what happened when in members that had events, as the engine writes it
+    logs: Mapping[int, Vector] = field(default_factory=dict)
 
     @property
     def ok(self) -> Flags:
@@ -111,9 +113,9 @@ def joined_equations(parts: Sequence[NormalEquations]) -> NormalEquations:
         failures |= {first + k: text for k, text in part.failures.items()}
         first += len(part.status)
     return NormalEquations(
-        *(
-            np.concatenate([getattr(p, name) for p in parts])
-            for name in ("square", "gradient", "information", "status")
-        ),
+        np.concatenate([p.square for p in parts]),
+        np.concatenate([p.gradient for p in parts]),
+        np.concatenate([p.information for p in parts]),
+        np.concatenate([p.status for p in parts]),
         failures,
     )

@@ -64,13 +64,15 @@ def run_scalar(
     Y = np.full((many, n, kernel.ny), np.nan)
     YS = np.full((many, n, kernel.ny, kernel.m), np.nan)
     status = np.full(many, NO_START, np.int64)
-    failures = dict(members.unbegun)
+    failures, logs = dict(members.unbegun), dict[int, Vector]()
     for k in range(many) if which is None else which:
         if k in members.unbegun:
             continue
         start = RunStart(members.x[k], members.S[k], members.z[k], members.d[k])
         run = integrate(kernel, members.P[k], start, response.pieces, times, response.options)
         Y[k], YS[k], status[k] = run.Y, run.YS, 0 if run.ok else run.status
+        if run.log.size:
+            logs[k] = run.log
         if not run.ok:
             failures[k] = failure_text(response, run)
-    return EnsembleRun(Y, YS, status, failures, np.ones(many, bool))
+    return EnsembleRun(Y, YS, status, failures, np.ones(many, bool), logs)

@@ -39,7 +39,7 @@ BAND, TOLERANCE, LOW, HIGH, LEVEL, N_REAL = range(6)
 #: REFERENCE where it is a number, or where there is none
 A_NUMBER, NONE = -1, -2
 #: what comes back
-TAKEN, COARSE, OTHERWISE = range(3)
+TAKEN, COARSE, OTHERWISE, UNTRIED = range(4)
 
 _STILL = 1e-9  # of its range: a reference that moves less is at rest
 _MOVING = 1e-5  # and one that moves more is not
@@ -247,3 +247,17 @@ def measure(z: Vector, places: Vector, low: Vector, high: Vector, broken: Vector
             if not np.isfinite(out[i]):
                 return OTHERWISE
     return status
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def measure_all(z: Vector, tried: Vector, places: Vector, low: Vector, high: Vector,
+                broken: Vector, ranges: Vector, whole: Vector, real: Vector, rtol: float,
+                coarse: Vector, out: Vector, least: Vector, status: Vector) -> None:  # fmt: skip
+    """The same of many runs that share their panels: z is (runs, samples, signals).
+
+    Only those are looked at that are to be tried; the others keep their status.
+    """
+    for k in range(len(z)):
+        if tried[k]:
+            status[k] = measure(z[k], places, low, high, broken, ranges, whole, real, rtol,
+                                coarse[k], out[k], least[k])  # fmt: skip

@@ -8,7 +8,7 @@ are cut), the run is scored again in the way of the search, with the same tolera
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,19 +20,23 @@ from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.compiled_criterion import CompiledCriterion
 from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.measures import Window
-from estimica.optimise.criteria.panels import FIRST, Panels
+from estimica.optimise.criteria.panels import FIRST
+from estimica.optimise.criteria.population import Population
 from estimica.optimise.criteria.score import CriterionInCase, Measure
-from estimica.optimise.criteria.signals import SignalFormula, sampled
+from estimica.optimise.criteria.signals import TIME, SignalFormula, sampled
 from estimica.optimise.criteria.trajectory import TrajectoryScorer
 from estimica.optimise.criteria.value_only import measures as quick
+from estimica.optimise.criteria.value_only.mesh import RunBreaks, ValueOnlyMesh
 from estimica.simulate.engine.layout import LOG_WIDTH
-from estimica.simulate.engine.result import LOG_SIZE, Run
+from estimica.simulate.engine.result import LOG_SIZE, NO_LOG, Run
+from estimica.simulate.ensemble.ensemble import Ensemble
+from estimica.simulate.ensemble.members import EnsembleRun
 from estimica.simulate.response import Response
 
 MARGIN = 0.03  # of what is allowed: panels that are chosen at the start do elsewhere too
 SETTLING = 12  # rounds that choose panels
+NO_GPU = "designs are not scored on a graphics card"
 ROUNDS = 4  # simulations of one run before it is scored in the way of the search
-NEAR = 1e-9  # of the run: breaks that are closer are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,37 @@ class Signals:
         run = sampled(times, self.outputs, Y, none, self.links, tuners, self.fixed)
         return np.ascontiguousarray(np.stack([f.value(run) for f in self.formulas], axis=1))
 
+    def of_all(self, times: Vector, Y: Vector, numbers: Mapping[str, float | Vector]) -> Vector:
+        """(members, samples, signals); `numbers` are those of each member, or the same of all."""
+        if self.plain:
+            return Y
+        many, n, _ = Y.shape
+        signals = np.empty((many, n, len(self.formulas)))
+        for k, formula in enumerate(self.formulas):
+            known: dict[str, float | Vector] = {}
+            for name in formula.formula.names:
+                if name in self.outputs:
+                    known[name] = Y[:, :, self.outputs.index(name)].ravel()
+                elif name == TIME:
+                    known[name] = np.tile(times, many)
+                else:
+                    own = numbers[name]
+                    known[name] = np.repeat(own, n) if isinstance(own, np.ndarray) else own
+            with np.errstate(all="ignore"):
+                values = np.asarray(formula.formula.at(known), float)
+            signals[:, :, k] = np.broadcast_to(values, many * n).reshape(many, n)
+        return signals
+
+    def numbers(self, tuners: Vector, parameters: Vector) -> dict[str, float | Vector]:
+        """What formulas may name: numbers that are fixed, and columns of the others."""
+        if self.plain:
+            return {}
+        return {
+            **self.fixed,
+            **dict(zip(self.links.tuners, tuners.T, strict=True)),
+            **dict(zip(self.links.parameters, parameters.T, strict=True)),
+        }
+
 
 class ValueOnlyScorer:
     """The criteria of one case by their values; `exact` scores what is not quick."""
@@ -73,6 +108,7 @@ class ValueOnlyScorer:
         parameters: Indices,
         signals: Signals,
         table: tuple[Indices, Vector],
+        backend: str,
     ) -> None:
         self.places: Sequence[CriterionInCase] = exact.places
         self.again = 0  # runs that were scored in the way of the search
@@ -82,6 +118,10 @@ class ValueOnlyScorer:
         self._signals = signals
         self._whole, self._real = table
         self._rtol = response.options.rtol
+        # criteria look between samples, and at other times for each case: not on a GPU
+        self._ensemble = Ensemble(response, "vector" if backend == "cuda" else backend)
+        self._refusal = NO_GPU if backend == "cuda" else ""
+        self.work = 0  # what one run costs: steps of all its states
         self._course: RunBreaks
         self._mesh: ValueOnlyMesh
 
@@ -118,7 +158,131 @@ class ValueOnlyScorer:
             if status == quick.TAKEN:
                 break
             self._mesh = self._mesh.cut(coarse)
+        self.work = run.statistics.steps * max(len(run.x), 1)
         return True
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the signals of one run are."""
+        return len(self._mesh.sampling[0]) * len(self._signals.outputs)
+
+    @property
+    def backend(self) -> str:
+        """What runs many members at once."""
+        return self._ensemble.backend
+
+    @property
+    def reason(self) -> str:
+        """Why it is not the backend that was asked for, in words; empty where it is."""
+        return "; ".join(filter(None, (self._refusal, self._ensemble.reason)))
+
+    def at_all(self, tuners: Vector, courses: Sequence[Courses] = ()) -> Population:
+        """The measures of many runs; their signals go to `courses`, one for each where there are
+        any.
+
+        Left are those that fail, whose events are others or elsewhere than at the start, or that
+        panels do not resolve: they are for `at`.
+        """
+        return self.of_members(*self.members(tuners), courses)
+
+    def members(self, tuners: Vector) -> tuple[Vector, dict[str, float | Vector]]:
+        """Constants of the model (designs, constants), and the numbers that formulas name."""
+        parameters = self._signals.links.at_many(tuners)[0]
+        constants = np.tile(self._response.values, (len(tuners), 1))
+        constants[:, self._parameters] = parameters
+        return constants, self._signals.numbers(tuners, parameters)
+
+    def is_like(self, other: ValueOnlyScorer) -> bool:
+        """Whether members of both can be run together: only constants differ."""
+        a, b = self._response, other._response
+        return (
+            a.configuration is b.configuration
+            and (a.begin, a.options) == (b.begin, b.options)
+            and all(
+                np.array_equal(x, y, equal_nan=True)
+                for x, y in (
+                    (a.pieces.starts, b.pieces.starts),
+                    (a.pieces.values, b.pieces.values),
+                    (a.pieces.slopes, b.pieces.slopes),
+                    (self._whole, other._whole),
+                    (self._real, other._real),
+                )
+            )
+        )
+
+    def of_members(
+        self,
+        constants: Vector,
+        numbers: Mapping[str, float | Vector],
+        courses: Sequence[Courses] = (),
+    ) -> Population:
+        """The same for values of all constants of the model, and of all that formulas name.
+
+        Those that need finer panels are run again together, on panels that do for all of them.
+        """
+        many, mesh = len(constants), self._mesh
+        found = Population.empty(many, len(self._whole))
+        open_ = np.arange(many)
+        for _ in range(ROUNDS):
+            times = mesh.sampling[0]
+            some = numbers if len(open_) == many else _some(numbers, open_)
+            wanted = np.union1d(times, courses[0].times) if courses else times
+            run = self._ensemble.at_values(constants[open_], wanted)
+            if courses:
+                self._keep(run, wanted, some, [courses[k] for k in open_.tolist()])
+                run = replace(run, Y=run.Y[:, np.searchsorted(wanted, times)])
+            tried = run.ok & self._unmoved(run)
+            status, values, least, coarse = self._measured_all(mesh, run, tried, some)
+            taken = status == quick.TAKEN
+            found.values[open_[taken]], found.least[open_[taken]] = values[taken], least[taken]
+            found.left[open_[taken]] = False
+            found.scalar[open_] = run.alone
+            rest = status == quick.COARSE
+            if not rest.any():
+                break
+            open_, mesh = open_[rest], mesh.cut(coarse[rest].any(axis=0))
+        return found
+
+    def _unmoved(self, run: EnsembleRun) -> Flags:
+        """Members whose events are where those of the start are."""
+        breaks = self._course.breaks
+        if not run.logs:
+            return np.full(len(run.Y), self._course.breaks_at(NO_LOG) is breaks)
+        logs = (run.logs.get(k, NO_LOG) for k in range(len(run.Y)))
+        return np.array([self._course.breaks_at(log) is breaks for log in logs], bool)
+
+    def _measured_all(
+        self,
+        mesh: ValueOnlyMesh,
+        run: EnsembleRun,
+        tried: Flags,
+        numbers: Mapping[str, float | Vector],
+    ) -> tuple[Indices, Vector, Vector, Flags]:
+        times, places = mesh.sampling
+        z = np.ascontiguousarray(self._signals.of_all(times, run.Y, numbers))
+        many, criteria = len(z), len(self._whole)
+        status = np.full(many, quick.UNTRIED, np.int64)
+        values, least = np.full((2, many, criteria), np.nan)
+        coarse = np.zeros((many, len(mesh.low)), np.bool_)
+        quick.measure_all(
+            z, tried, places, mesh.low, mesh.high, mesh.broken, mesh.ranges, self._whole,
+            self._real, self._rtol, coarse, values, least, status,
+        )  # fmt: skip
+        return status, values, least, coarse
+
+    def _keep(
+        self,
+        run: EnsembleRun,
+        times: Vector,
+        numbers: Mapping[str, float | Vector],
+        courses: Sequence[Courses],
+    ) -> None:
+        """Leave the signals of every member in its courses."""
+        drawn = courses[0].times
+        signals = self._signals.of_all(drawn, run.Y[:, np.searchsorted(times, drawn)], numbers)
+        for own, one in zip(courses, signals, strict=True):
+            for formula in self._signals.formulas:
+                own.signals[formula.text] = one[:, self._signals.place(formula)].copy()
 
     def _quick(self, tuners: Vector, courses: Courses | None) -> list[Measure] | None:
         mesh = self._mesh
@@ -126,7 +290,7 @@ class ValueOnlyScorer:
             run = self._run(tuners, mesh.sampling[0], courses)
             if run is None:
                 return None
-            breaks = self._course.breaks_at(run)
+            breaks = self._course.breaks_at(run.log)
             if breaks is None:
                 return None
             if breaks is not self._course.breaks and not np.array_equal(breaks, mesh.breaks):
@@ -177,9 +341,19 @@ class ValueOnlyScorer:
         return replace(run, times=times, Y=Y)
 
 
-def value_only_scorer(exact: TrajectoryScorer, start: Vector) -> ValueOnlyScorer | TrajectoryScorer:
-    """The quick way to score a case; the exact one where there is no other."""
-    exact = exact.loosened()
+def _some(numbers: Mapping[str, float | Vector], which: Indices) -> dict[str, float | Vector]:
+    """The numbers of some members."""
+    return {n: v[which] if isinstance(v, np.ndarray) else v for n, v in numbers.items()}
+
+
+def value_only_scorer(
+    exact: TrajectoryScorer, start: Vector, backend: str = "auto", *, tight: bool = False
+) -> ValueOnlyScorer | TrajectoryScorer:
+    """The quick way to score a case; the exact one where there is no other.
+
+    Runs are as exact as the study's tolerances say, or with `tight` as those of a search.
+    """
+    exact = exact if tight else exact.loosened()
     criteria = exact.asked
     if any(a.function is not None or a.criterion.kind not in quick.KINDS for a in criteria):
         return exact
@@ -196,7 +370,7 @@ def value_only_scorer(exact: TrajectoryScorer, start: Vector) -> ValueOnlyScorer
     parameters = np.array([response.place(n) for n in exact.links.parameters], int)
     windows = [exact_windows[a.window] for a in criteria]
     table = _table(criteria, windows, signals, exact.experiment.begin)
-    scorer = ValueOnlyScorer(exact, response, parameters, signals, table)
+    scorer = ValueOnlyScorer(exact, response, parameters, signals, table, backend)
     return scorer if scorer.settle(start, exact.breaks, windows) else exact
 
 
@@ -229,115 +403,3 @@ def _reference(compiled: CompiledCriterion, signals: Signals) -> int:
     if not isinstance(compiled.criterion.reference, str):
         return quick.A_NUMBER
     return signals.place(compiled.reference)
-
-
-@dataclass(frozen=True, eq=False)
-class ValueOnlyMesh:
-    """Panels, the stretch between two breaks that each lies in, and those that are looked at.
-
-    `views` are windows of criteria as numbers of breaks: from, to.
-    """
-
-    low: Vector
-    high: Vector
-    stretch: Indices  # of each panel
-    breaks: Vector
-    views: Indices  # (criteria, 2)
-
-    @staticmethod
-    def of(breaks: Vector, views: Indices, count: int) -> ValueOnlyMesh:
-        """About `count` panels."""
-        panels = Panels.of(breaks, count)
-        stretch = np.searchsorted(breaks, panels.low, "right") - 1
-        return ValueOnlyMesh(panels.low, panels.high, stretch, breaks, views)
-
-    def cut(self, which: Flags) -> ValueOnlyMesh:
-        """The same with some panels halved."""
-        middle = (self.low + self.high)[which] / 2
-        low = np.sort(np.concatenate([self.low, middle]))
-        high = np.sort(np.concatenate([self.high, middle]))
-        stretch = np.sort(np.concatenate([self.stretch, self.stretch[which]]))
-        return ValueOnlyMesh(low, high, stretch, self.breaks, self.views)
-
-    def moved(self, breaks: Vector) -> ValueOnlyMesh:
-        """The same with its breaks elsewhere; panels keep their shares of the stretches."""
-        old, k = self.breaks, self.stretch
-        ratio = (np.diff(breaks) / np.diff(old))[k]
-        low = breaks[k] + (self.low - old[k]) * ratio
-        high = np.append(low[1:], breaks[-1])
-        return ValueOnlyMesh(low, high, k, breaks, self.views)
-
-    @cached_property
-    def ranges(self) -> Indices:
-        """The panels of each window: first, and one after the last."""
-        return np.asarray(np.searchsorted(self.stretch, self.views), np.int64)
-
-    @cached_property
-    def broken(self) -> Flags:
-        """Whether a panel ends at a break."""
-        return np.append(np.diff(self.stretch) > 0, True)
-
-    @cached_property
-    def sampling(self) -> tuple[Vector, Indices]:
-        """(times that rise, the place of each node among them).
-
-        A panel that no criterion looks at is seen at its begin only.
-        """
-        seen = np.zeros(len(self.low), bool)
-        for first, last in self.ranges:
-            seen[max(first - 1, 0) : last] = True  # the one before tells whether it was at rest
-        times, places = Panels(self.low, self.high, self.breaks).sampling
-        places = np.where(seen[:, None], places, places[:, :1])
-        wanted = np.zeros(len(times), bool)
-        wanted[places] = True
-        wanted[-1] = True
-        number = np.cumsum(wanted) - 1
-        return np.ascontiguousarray(times[wanted]), np.ascontiguousarray(number[places])
-
-
-@dataclass(frozen=True, eq=False)
-class RunBreaks:
-    """Breaks of a run as it was at the start: those that stay, and events that may move."""
-
-    breaks: Vector
-    log: Vector  # as the engine wrote it
-    events: Vector  # (events, 3): time, kind and number of the relation
-    homes: Indices  # the break that each event is
-    stays: Flags  # breaks that are also ends of windows or turns of inputs
-
-    @staticmethod
-    def of(fixed: Sequence[float], run: Run) -> RunBreaks:
-        """From breaks that stay and the events of a run."""
-        log = _events(run.log)
-        times = np.sort(np.concatenate([np.asarray(fixed, float), log[:, 0]]))
-        near = NEAR * (times[-1] - times[0])
-        kept = times[np.append(True, np.diff(times) > near)]
-        homes = np.abs(kept[None, :] - log[:, :1]).argmin(axis=1)
-        stays = (np.abs(kept[:, None] - np.asarray(fixed, float)) <= near).any(axis=1)
-        return RunBreaks(kept, run.log, log, homes, stays)
-
-    def breaks_at(self, run: Run) -> Vector | None:
-        """The breaks of another run: the same where nothing moved, None where events differ."""
-        if run.log.size == self.log.size and (run.log == self.log).all():
-            return self.breaks
-        log = _events(run.log)
-        if len(log) != len(self.events) or (log[:, 1:] != self.events[:, 1:]).any():
-            return None
-        if not len(log):
-            return self.breaks
-        span = float(self.breaks[-1] - self.breaks[0])
-        shift = np.abs(log[:, 0] - self.breaks[self.homes])
-        if shift.max() <= 1e-12 * span:
-            return self.breaks
-        if (shift[self.stays[self.homes]] > 1e-12 * span).any():
-            return None
-        breaks = self.breaks.copy()
-        breaks[self.homes] = log[:, 0]
-        together = np.abs(breaks[self.homes] - log[:, 0]).max() <= 1e-12 * span
-        return breaks if together and (np.diff(breaks) > NEAR * span).all() else None
-
-
-def _events(log: Vector) -> Vector:
-    """(time, kind, number) of events of states and of time, not those of inputs and delays."""
-    rows = log.reshape(-1, LOG_WIDTH)
-    return rows[rows[:, 1] < 2]
