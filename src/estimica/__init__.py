@@ -9,8 +9,6 @@ fit = es.fit(es.read_study("boiler.toml"))
 fit.report("boiler.html")
 """
 
-from importlib.metadata import PackageNotFoundError, version
-
 import lazy_loader
 
 # the public names stand in the stub beside this file; each is imported when it is first asked for
@@ -28,13 +26,19 @@ def __getattr__(name: str) -> object:
             value = public_call(name, value)
         globals()[name] = value  # asked for once
         return value
+    if name == "__version__":
+        globals()[name] = _version()
+        return globals()[name]
     from estimica.base.suggest import did_you_mean
 
     hint = did_you_mean(name, __all__)
     raise AttributeError(f"module 'estimica' has no attribute '{name}'{hint}")
 
 
-try:
-    __version__ = version("estimica")
-except PackageNotFoundError:  # a source tree that was not installed
-    __version__ = "0"
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
+    try:
+        return version("estimica")
+    except PackageNotFoundError:  # a source tree that was not installed
+        return "0"

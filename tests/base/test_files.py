@@ -134,6 +134,7 @@ def test_files_of_users_have_one_door() -> None:
         "apps/web/jobs/job.py",  # printed by a run
         "base/files/read.py",  # the lock of the door
         "simulate/fmu/archive.py",  # what it has unpacked itself
+        "compiled/llvm/object_files.py",  # its own code
         "execute/runs/process_identity.py",  # of the system
         "report/html.py",  # comes with the package
         "simulate/engine/units.py",  # its own code

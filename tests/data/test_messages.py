@@ -173,7 +173,9 @@ TEXTS: Mapping[str, Provoke] = {
     "a file that is forbidden": replaced(
         os, "open", PermissionError(13, os.strerror(13)), file(SMALL)
     ),
-    "a file larger than the memory": replaced(pd, "read_csv", MemoryError(), file(SMALL)),
+    "a file larger than the memory": replaced(
+        pd, "read_csv", MemoryError(), file("t,y\n0,1\n12,\n")
+    ),
 } | {
     f"{cell} among numbers": file(f"t,y\n0,1\n1,2\n2,3\n3,{cell}\n4,5\n5,6\n6,8\n", use=column("y"))
     for cell in ("#DIV/0!", "1.5e", "12 V", "error", "1;5")

@@ -259,3 +259,38 @@ def test_a_damped_step_keeps_to_its_bounds_and_leads_down() -> None:
     assert (gain > 0).all()
     wide = damped_step(H, g, np.zeros(50), free, -np.inf * high, np.inf * high, np)
     assert wide == pytest.approx(-np.linalg.solve(H, g[..., None])[..., 0], rel=1e-9)
+
+
+# --- starts --------------------------------------------------------------------------------------
+
+
+def test_starts_that_advance_together_find_what_single_ones_find(lag: Any) -> None:
+    chosen = study(lag, "ml")
+    together = chosen.with_(execute=es.Execution(backend="vector"))
+    one, other = (es.fit(s, starts=20) for s in (together, chosen))
+    assert one.values == pytest.approx(other.values, rel=1e-6)
+    assert one.cost == pytest.approx(other.cost, rel=1e-9)
+    assert [s.status for s in one.starts] == [s.status for s in other.starts]
+    assert len(one.iterations) > 3
+    # the last ones are of the single search, whose simulation has an error of its own
+    assert np.diff([i.cost for i in one.iterations]).max() < 1e-6
+
+
+def test_an_interrupted_batch_of_starts_gives_its_best_so_far(
+    lag: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from estimica.estimate.batch.cases import AllSums
+
+    calls, real = [], AllSums.__call__
+
+    def stopping(self: AllSums, values: np.ndarray, members: np.ndarray) -> Any:
+        calls.append(len(members))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(self, values, members)
+
+    monkeypatch.setattr(AllSums, "__call__", stopping)
+    chosen = study(lag, "ml").with_(execute=es.Execution(backend="vector"))
+    found = es.fit(chosen, starts=20)
+    assert str(found.outcome.status) == "interrupted"
+    assert np.isfinite(found.cost)

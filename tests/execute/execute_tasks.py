@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,22 @@ def slow_first(context: object, item: int) -> int:
 def worker(context: object, item: object) -> int:
     time.sleep(0.02)
     return os.getpid()
+
+
+def thread() -> threading.Thread:
+    """A context that no process with it may be copied."""
+    waiting = threading.Thread(target=threading.Event().wait, daemon=True)
+    waiting.start()
+    return waiting
+
+
+def numpy_random() -> float:
+    return float(np.random.normal())
+
+
+def drawn_without_seed(context: object, item: int) -> float:
+    time.sleep(0.02)
+    return numpy_random()
 
 
 def drawn(context: object, seed: np.random.SeedSequence) -> list[float]:

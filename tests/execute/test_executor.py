@@ -315,9 +315,34 @@ def test_no_process_is_left_when_the_executor_closes() -> None:
     before = children(os.getpid())
     with LocalProcesses(2) as local:
         pids = {o.value for o in local.map(tasks.worker, range(8), context=NO_CONTEXT)}
-        assert pids <= children(os.getpid()) - before
+        (server,) = children(os.getpid()) - before
+        assert pids == children(server)
     assert children(os.getpid()) == before
+    assert not any(alive(pid) for pid in pids)
     local.close()
+
+
+@linux
+def test_context_with_threads_is_made_in_every_worker() -> None:
+    with LocalProcesses(2) as local:
+        found = local.map(tasks.worker, range(8), context=Context(tasks.thread))
+        assert {o.value for o in found} <= children(os.getpid())
+
+
+@linux
+def test_copies_draw_numbers_of_their_own() -> None:
+    with LocalProcesses(2) as local:
+        found = local.map(tasks.drawn_without_seed, range(8), context=Context(tasks.numpy_random))
+    assert len({o.value for o in found}) == 8
+
+
+def test_context_is_replaced_in_all_workers() -> None:
+    with LocalProcesses(2) as local:
+        for factor in (2.0, 3.0, 2.0):
+            found = local.map(
+                tasks.scaled, [1.0] * 6, context=Context(partial(tasks.model, factor))
+            )
+            assert [o.value for o in found] == [factor] * 6
 
 
 def script(folder: Path, text: str) -> Path:

@@ -22,7 +22,7 @@ from estimica.simulate.ensemble.cuda.backend import CudaEnsemble
 from estimica.simulate.ensemble.cuda.build import program_of, refusal
 from estimica.simulate.ensemble.cuda.launcher import Launcher
 from estimica.simulate.ensemble.cuda.program import Program
-from estimica.simulate.ensemble.cuda.runner import run_samples
+from estimica.simulate.ensemble.cuda.runner import run_normal, run_samples
 from estimica.simulate.ensemble.ensemble import Ensemble
 from estimica.simulate.ensemble.members import Measured
 
@@ -37,7 +37,7 @@ void all_threads(RUN_PARAMETERS)
   for (int k = 0; k < count; k++) {
     blockIdx.x = k;
     run(count, some, members, thetas, starts, values, slopes, times, n_pieces, n_times, measured,
-        stride, weight, square, gradient, information, status, place, stopped);
+        stride, picked, picks, weight, square, gradient, information, status, place, stopped);
   }
 }
 """
@@ -266,6 +266,19 @@ def test_normal_equations_are_those_of_the_outputs(tmp_path: Path, make: Any, ow
 
 
 @needs_compiler
+def test_members_may_pick_the_data_that_are_theirs(tmp_path: Path) -> None:
+    response = boiler()
+    program, thetas = program_of(response), near(response, 3)
+    rng = np.random.default_rng(4)
+    value, weight = rng.normal(size=(5, 61, 2)), np.ones((61, 2))
+    which = np.array([4, 0, 2])
+    launcher = HostLauncher(tmp_path)
+    picked = run_normal(program, thetas, value, weight, launcher, which=which)
+    own = run_normal(program, thetas, value[which], weight, launcher)
+    assert np.array_equal(picked.gradient, own.gradient)
+
+
+@needs_compiler
 def test_failures_have_the_status_of_the_engine(tmp_path: Path) -> None:
     model = es.load_model(FRAGILE)
     response = model.response(np.linspace(0, 2, 5), {}, outputs=("y",), wrt=("a", "b"), begin=0.0)
@@ -276,7 +289,8 @@ def test_failures_have_the_status_of_the_engine(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert np.array_equal(got.status[:3], Ensemble(response, "scalar").at(thetas[:3]).status)
     assert list(got.failures) == [1, 2, 3]
-    assert "an assertion or the domain" in got.failures[1]
+    assert got.failures[1].startswith("an assertion failed at time")
+    assert "x is too large" in got.failures[1]
     assert np.isfinite(got.Y[2, :2]).all() and np.isnan(got.Y[2, 3:]).all()  # noqa: PT018
     sums = CudaEnsemble(response, HostLauncher(tmp_path)).normal(
         thetas, Measured(np.zeros((1, 5, 1)), np.ones((5, 1)))

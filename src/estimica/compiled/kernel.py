@@ -18,6 +18,7 @@ from estimica.base.arrays import Indices
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.llvm.call_expansion import written_out
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
+from estimica.compiled.llvm.vector_math import register_lanes
 from estimica.compiled.llvm.width import PLAIN, Width
 from estimica.compiled.sparse_plan import SparsePlan, sparse_plan
 from estimica.compiled.sparsity import NO_PATTERN, SparsityPattern, Tangent
@@ -132,7 +133,7 @@ class Kernel:
 
     def in_lanes(self, lanes: int) -> Kernel:
         """The same model with functions that compute so many members at once."""
-        width = Width(lanes, SHARED)
+        width = Width(lanes, SHARED, min(lanes, register_lanes()))
         code = compile_functions(self.functions, (RUN_CONSTANTS, SAVED), width)
         return replace(self, addresses=_table(code), code=code, width=width, _lock=threading.Lock())
 

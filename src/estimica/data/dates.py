@@ -180,8 +180,10 @@ def joined_stamps(
     return joined, [f"'{days[0]}' and '{clocks[0]}' are read together as one time stamp"]
 
 
-def _all_are(cells: pd.Series, kind: Callable[[object], bool]) -> bool:
+def _all_are(cells: pd.Series | Vector, kind: Callable[[object], bool]) -> bool:
     """Whether all cells that hold something are of a kind; most columns fail at the first."""
+    if isinstance(cells, np.ndarray):  # of numbers
+        return False
     import pandas as pd
 
     if not isinstance(cells.dtype, pd.StringDtype) and cells.dtype != object:

@@ -51,9 +51,11 @@ class NotNumeric(ValueError):
 
 
 def numbers_of(
-    series: pd.Series, decimal: str = ".", reading: Reading = PLAIN
+    series: pd.Series | Vector, decimal: str = ".", reading: Reading = PLAIN
 ) -> tuple[Vector, str]:
     """A column as float64, and the origin of its seconds if it held dates."""
+    if isinstance(series, np.ndarray):  # of numbers
+        return series, ""
     from pandas.api import types
 
     if types.is_datetime64_any_dtype(series.dtype):
@@ -72,7 +74,7 @@ def numbers_of(
 def data_from_columns(
     source: str,
     headers: Sequence[str],
-    columns: Sequence[pd.Series],
+    columns: Sequence[pd.Series | Vector],
     *,
     units: Sequence[str] = (),
     decimal: str = ".",
@@ -80,7 +82,10 @@ def data_from_columns(
     notes: Sequence[str] = (),
     reading: Reading = PLAIN,
 ) -> Data:
-    """Data of pandas columns under `headers`; `place` says where the user finds a row."""
+    """Data of columns under `headers`, of pandas or arrays of float64.
+
+    `place` says where the user finds a row.
+    """
     names, found_units, changed = column_names(headers)
     found_units |= {n: u for n, u in zip(names, units, strict=False) if u}
     joined, said = joined_stamps(source, dict(zip(names, columns, strict=True)), reading)
@@ -159,8 +164,12 @@ def _without_codes(
     return np.where(coded, np.nan, values), UncountedCells(min(rows), texts)
 
 
-def uncounted_cells_of(series: pd.Series, reading: Reading = PLAIN) -> UncountedCells | None:
+def uncounted_cells_of(
+    series: pd.Series | Vector, reading: Reading = PLAIN
+) -> UncountedCells | None:
     """Texts in a column of numbers that are taken for *not sampled*."""
+    if isinstance(series, np.ndarray):  # of numbers
+        return None
     import pandas as pd
 
     if not isinstance(series.dtype, pd.StringDtype) and series.dtype != object:

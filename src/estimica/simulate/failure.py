@@ -14,7 +14,6 @@ from estimica.flat.expression import Expression
 from estimica.flat.function import Check, functions_in, statements
 from estimica.simulate.engine import status
 from estimica.simulate.engine.result import Run
-from estimica.simulate.filter.response import FilterResponse
 from estimica.simulate.response import Response
 from estimica.structure.sorted_system import Assignment, Block
 
@@ -52,6 +51,8 @@ def failure_text(
     """Why a run of any model failed, with equation and unknown where these are known."""
     if isinstance(response, Response) and isinstance(run, Run):
         return run_failure_text(response.configuration.tuning.equations, run, response, tuners)[1]
+    from estimica.simulate.filter.response import FilterResponse  # few models need it
+
     if isinstance(response, FilterResponse) and isinstance(run, Run):
         advice = _ADVICE.get(run.status, "")
         message = f"the filter stopped at time {run.time:g}: {run.text}"

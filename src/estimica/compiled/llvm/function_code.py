@@ -98,12 +98,11 @@ class FunctionLibrary:
     ) -> list[str]:
         """The outputs of a call in straight code; lanes are called for one after the other."""
         room = stream.value(f"alloca [{len(function.outputs)} x double]")
-        lanes = stream.width.lanes
-        if lanes == 1:
+        if stream.width.lanes == 1:
             return self._results(stream, function, arguments, room)
         found = [
             self._results(stream, function, [stream.lane(a, k) for a in arguments], room)
-            for k in range(lanes)
+            for k in range(stream.width.step)
         ]
         return [stream.joined(numbers) for numbers in zip(*found, strict=True)]
 

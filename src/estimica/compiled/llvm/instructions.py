@@ -52,14 +52,15 @@ class Stream:
         """The pointer that a table holds."""
         if (table, index) not in self.pointers:
             slot = self.value(f"getelementptr ptr, ptr %{table}, i64 {index}")
-            self.pointers[table, index] = self.value(f"load ptr, ptr {slot}")
+            pointer = self.value(f"load ptr, ptr {slot}")
+            if self.width.lanes > 1 and not (table == "arg" and index in self.width.shared):
+                pointer = self.value(f"getelementptr double, ptr {pointer}, i64 %lane")
+            self.pointers[table, index] = pointer
         return self.pointers[table, index]
 
     def element(self, base: str, offset: int) -> str:
         """The pointer to one number of a vector."""
-        if not offset:
-            return base
-        return self.value(f"getelementptr {self.width.real}, ptr {base}, i64 {offset}")
+        return self.value(self.width.place(base, offset)) if offset else base
 
     def read(self, pointer: str) -> str:
         """A number from memory."""
@@ -67,7 +68,7 @@ class Stream:
 
     def spread(self, number: str) -> str:
         """One number in all lanes."""
-        real, lanes = self.width.real, self.width.lanes
+        real, lanes = self.width.real, self.width.step
         first = self.value(f"insertelement {real} poison, double {number}, i64 0")
         mask = f"<{lanes} x i32> zeroinitializer"
         return self.value(f"shufflevector {real} {first}, {real} poison, {mask}")
@@ -97,10 +98,11 @@ class Stream:
             self.loaded[index, offset] = number
         return self.loaded[index, offset]
 
-    def store(self, value: str, pointer: str) -> None:
-        """Puts a number into memory, at the end of the function."""
+    def store(self, value: str, pointer: str, at_once: bool = False) -> None:
+        """Puts a number into memory, at the end of the function or at once."""
         width = self.width
-        self.stores.append(f"  store {width.real} {value}, ptr {pointer}{width.alignment}")
+        line = f"  store {width.real} {value}, ptr {pointer}{width.alignment}"
+        (self.lines if at_once else self.stores).append(line)
 
     def body(self) -> str:
         """All lines, and the return."""
@@ -129,8 +131,8 @@ class Instructions:
 
     def call(self, name: str, *args: str) -> str:
         """A function of the C library."""
-        lanes = self.width.lanes
-        if lanes == 1:
+        lanes = self.width.step
+        if self.width.lanes == 1:
             return self.declared("double", name, *args)
         symbol = vector_function(name) if lanes % CHUNK == 0 else ""
         if symbol:
@@ -145,7 +147,7 @@ class Instructions:
 
     def in_chunks(self, function: Callable[..., str], args: Sequence[str]) -> str:
         """A function of CHUNK lanes, applied to all of them."""
-        real, lanes = self.width.real, self.width.lanes
+        real, lanes = self.width.real, self.width.step
         if lanes == CHUNK:
             return function(*args)
         parts = []

@@ -67,24 +67,34 @@ class _Writer(Instructions):
         """The whole function; a long one calls its parts, which hand values on in memory."""
         f = self.function
         n, name = f.n_instructions(), f.name()
+        inner = name if self.width.lanes == 1 else f"{name}.lanes"
+        given = f"ptr %arg, ptr %res{self.width.parameter}"
+        # once for all lanes: two in line would share the registers
+        kind = "" if self.width.lanes == 1 else "internal "
+        far = "" if self.width.lanes == 1 else " noinline"
         if n <= PART:
-            text = self.part(range(n), f"void @{name}(ptr %arg, ptr %res)", frozenset())
+            text = self.part(range(n), f"{kind}void @{inner}({given}){far}", frozenset())
         else:
-            text = self.parts(n, name)
+            text = self.parts(n, inner, given)
+        if self.width.lanes > 1:
+            calls = self.width.calls(inner, "ptr %arg, ptr %res")
+            text += f"define void @{name}(ptr %arg, ptr %res) nounwind {{\n{calls}  ret void\n}}\n"
         return text if self.setup.empty else text + self.setup.text(name)
 
-    def parts(self, n: int, name: str) -> str:
+    def parts(self, n: int, name: str, given: str) -> str:
         """A function cut into parts, and the function that calls them."""
+        handed = f"ptr %arg, ptr %res, ptr %w{self.width.parameter}"
         starts = range(0, n, PART)
         parts, calls = [], []
         for number, (start, kept) in enumerate(zip(starts, self.handed_on(starts), strict=True)):
             self.part_number = number
-            header = f"internal void @{name}.{number}(ptr %arg, ptr %res, ptr %w) noinline"
+            header = f"internal void @{name}.{number}({handed}) noinline"
             parts.append(self.part(range(start, min(start + PART, n)), header, kept))
-            calls.append(f"  call void @{name}.{number}(ptr %arg, ptr %res, ptr %w)\n")
+            calls.append(f"  call void @{name}.{number}({handed})\n")
+        size = self.function.sz_w() * self.width.lanes
         return "".join(parts) + (
-            f"define void @{name}(ptr %arg, ptr %res) nounwind {{\n"
-            f"  %w = alloca [{self.function.sz_w()} x {self.width.real}]\n{''.join(calls)}  ret void\n}}\n"
+            f"define void @{name}({given}) nounwind {{\n"
+            f"  %w = alloca [{size} x double]\n{''.join(calls)}  ret void\n}}\n"
         )
 
     def handed_on(self, starts: range) -> list[frozenset[int]]:
@@ -107,7 +117,9 @@ class _Writer(Instructions):
             op, out, args = f.instruction_id(k), f.instruction_output(k), f.instruction_input(k)
             if op == ca.OP_OUTPUT:
                 value = self.read(main, args[0])
-                main.store(value, main.element(main.table("res", out[0]), out[1]))
+                # a vector that waits for the end of the function would hold a register
+                pointer = main.element(main.table("res", out[0]), out[1])
+                main.store(value, pointer, at_once=self.width.lanes > 1)
             elif op == ca.OP_CONST:
                 text = self.constant(f.instruction_constant(k))
                 self.work[out[0]] = Number(main=text, part=-1, fixed=text)

@@ -28,29 +28,22 @@ def _without_yaml() -> Iterator[None]:
 
 # a program that has imported Numba itself has chosen its settings
 with contextlib.nullcontext() if "numba" in sys.modules else _without_yaml():
-    import llvmlite
-    import numba
     from llvmlite import ir
     from numba import njit, types
     from numba.core import config
-    from numba.core.caching import IndexDataCacheFile
     from numba.core.ccallback import CFunc
     from numba.core.compiler import Compiler
-    from numba.extending import intrinsic
+    from numba.core.typing.templates import make_intrinsic_template
 
 if not config._HAVE_YAML:
     config._config_fname = ""  # it is looked for again with every function, and warned of
 
-#: compiled code depends on both
-VERSIONS = f"{numba.__version__} {llvmlite.__version__}"
-
 __all__ = [
-    "VERSIONS",
     "CFunc",
     "Compiler",
-    "IndexDataCacheFile",
-    "intrinsic",
+    "config",
     "ir",
+    "make_intrinsic_template",
     "njit",
     "types",
 ]

@@ -23,7 +23,7 @@ _CHECKSUM = hashlib.sha256().digest_size
 
 def load_object_code(assembly: str, level: int) -> Any:
     """The engine that holds the functions of `assembly`, optimised to `level`."""
-    machine = _machine(level)
+    machine = host_machine(level)
     if len(assembly) < _SHORT or not is_private(_KIND):
         return _compiled(assembly, level, machine, "")
     key = _key(assembly, level)
@@ -34,6 +34,11 @@ def load_object_code(assembly: str, level: int) -> Any:
     if hashlib.sha256(code).digest() != content[:_CHECKSUM]:
         drop_entry(_KIND, key)
         return _compiled(assembly, level, machine, key)
+    return engine_of(code, machine)
+
+
+def engine_of(code: bytes, machine: Any) -> Any:
+    """The engine that holds the functions of object code."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
@@ -41,17 +46,25 @@ def load_object_code(assembly: str, level: int) -> Any:
 
 
 def _key(assembly: str, level: int) -> str:
-    features = llvm.get_host_cpu_features().flatten()
+    return hashlib.sha256(f"{(level, *_host())!r}\n{assembly}".encode()).hexdigest()
+
+
+def host_stamp() -> str:
+    """Changes with the processor and with what makes code for it."""
+    return hashlib.sha256(repr(_host()).encode()).hexdigest()
+
+
+def _host() -> tuple[object, ...]:
     versions = (
         llvmlite.__version__,
         llvm.llvm_version_info,
         llvm.get_process_triple(),
     )
-    parts = (level, llvm.get_host_cpu_name(), features, versions)
-    return hashlib.sha256(f"{parts!r}\n{assembly}".encode()).hexdigest()
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), versions
 
 
-def _machine(level: int) -> Any:
+def host_machine(level: int) -> Any:
+    """What makes code for this processor, optimised to `level`."""
     return llvm.Target.from_default_triple().create_target_machine(
         opt=level, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
     )

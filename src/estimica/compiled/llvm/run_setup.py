@@ -76,10 +76,14 @@ class RunSetup:
 
     def text(self, name: str) -> str:
         """The function `name`.setup and its parts."""
-        parts, calls = [], []
+        parts, calls, width = [], [], self.width
+        given, first = "ptr %arg, ptr %c", ""
+        if width.lanes > 1:
+            given = f"ptr %arg, ptr %all{width.parameter}"
+            first = "  %c = getelementptr double, ptr %all, i64 %lane\n"
         for k, stream in enumerate(self.streams):
-            header = f"define internal void @{name}.setup.{k}(ptr %arg, ptr %c) noinline nounwind"
-            parts.append(f"{header} {{\n{stream.body()}")
-            calls.append(f"  call void @{name}.setup.{k}(ptr %arg, ptr %c)\n")
+            header = f"define internal void @{name}.setup.{k}({given}) noinline nounwind"
+            parts.append(f"{header} {{\n{first}{stream.body()}")
+            calls.append(width.calls(f"{name}.setup.{k}", "ptr %arg, ptr %c"))
         whole = f"define internal void @{name}.setup(ptr %arg, ptr %c) nounwind {{\n"
         return "".join(parts) + f"{whole}{''.join(calls)}  ret void\n}}\n"

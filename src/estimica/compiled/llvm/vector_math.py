@@ -1,5 +1,5 @@
-"""The C library's functions of vectors, where there is one: glibc's libmvec, right to four units in
-the last place."""
+"""What this computer has for vectors: registers, and the C library's functions where there are any
+(glibc's libmvec, right to four units in the last place)."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def vector_function(name: str) -> str:
     library = _library()
     symbol = f"_ZGVdN{CHUNK}{'vv' if name in _BINARY else 'v'}_{name}"
     return symbol if library is not None and hasattr(library, symbol) else ""
+
+
+@cache
+def register_lanes() -> int:
+    """Doubles of one register of this processor."""
+    features = llvm.get_host_cpu_features()
+    return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
 
 
 def load_vector_math() -> None:

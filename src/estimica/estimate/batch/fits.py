@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,13 @@ from estimica.base.arrays import Flags, Vector
 from estimica.estimate.batch.cases import AllSums, CaseSums
 from estimica.estimate.batch.coordinates import LOG, LOG10, VALUE, Coordinates
 from estimica.estimate.batch.scoring import BatchScoring
-from estimica.estimate.batch.search import BatchProblem, BatchResult, MemberLimits, batch_search
+from estimica.estimate.batch.search import (
+    BatchProblem,
+    BatchResult,
+    MemberLimits,
+    OnPoint,
+    batch_search,
+)
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.scoring import MaximumLikelihood, variance_bounds
 from estimica.estimate.objective.cost import Objective
@@ -29,6 +35,12 @@ class MemberFits:
 
     found: BatchResult
     levels: tuple[tuple[str, ...], ...]  # the outputs of each estimated variance
+
+    def finished(self) -> MemberFits:
+        """The same, of a search that came to its end; Ctrl-C is raised now where it was not."""
+        if self.found.interrupted:
+            raise KeyboardInterrupt
+        return self
 
     @property
     def proven(self) -> Flags:
@@ -89,7 +101,7 @@ class BatchFits:
         *,
         held: Flags | None = None,
         near: bool = False,
-        on_left: Callable[[int], None] | None = None,
+        on_point: OnPoint | None = None,
     ) -> MemberFits:
         """Search from coordinates (L, n); `measured` holds (L, N) samples of every block.
 
@@ -111,7 +123,7 @@ class BatchFits:
             self._limits(measured, len(starts)),
             held=held,
             near=near,
-            on_left=on_left,
+            on_point=on_point,
         )
         return MemberFits(found, tuple(self.groups))
 

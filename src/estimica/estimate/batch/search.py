@@ -9,7 +9,7 @@ runs away, steps that come to nothing. Those that leave without proof are for th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,11 @@ class BatchResult:
     information: Array  # (L, n, n), JᵀJ in coordinates, priors included
     proven: Array  # (L,)
     evaluations: Array  # (L,)
-    steps: Array  # (L,), that were taken
+    interrupted: bool = False  # by Ctrl-C, before all had left
+
+
+#: told of members that have a new point: their numbers, costs, values and relative steps
+OnPoint = Callable[[Array, Array, Array, Array], None]
 
 
 def batch_search(
@@ -119,22 +123,23 @@ def batch_search(
     *,
     held: Array | None = None,
     near: bool = False,
-    on_left: Callable[[int], None] | None = None,
+    on_point: OnPoint | None = None,
 ) -> BatchResult:
     """Minimise from coordinates `start` (L, n); unknowns marked in `held` (L, n) stay there.
 
     `near` members begin with next to no damping, and again with the usual one where a step of
-    theirs comes to nothing. `on_left` is told how many have left so far.
+    theirs comes to nothing. Ctrl-C ends it with what has been reached.
     """
-    descent = _Descent(problem, evaluate, start, limits, held, near)
-    descent.begin()
-    for _ in range(problem.max_iterations):
-        running = descent.running()
-        if on_left is not None:
-            on_left(len(start) - len(running))
-        if not len(running):
-            break
-        descent.advance(running)
+    descent = _Descent(problem, evaluate, start, limits, held, near, on_point)
+    try:
+        descent.begin()
+        for _ in range(problem.max_iterations):
+            running = descent.running()
+            if not len(running):
+                break
+            descent.advance(running)
+    except KeyboardInterrupt:
+        return replace(descent.result(), interrupted=True)
     return descent.result()
 
 
@@ -149,7 +154,9 @@ class _Descent:
         limits: MemberLimits,
         held: Array | None,
         near: bool,
+        on_point: OnPoint | None,
     ) -> None:
+        self.on_point = on_point
         self.problem, self.evaluate, self.limits = problem, evaluate, limits
         self.xp = xp = problem.coordinates.xp
         many, n = start.shape
@@ -166,7 +173,7 @@ class _Descent:
         self.damping, self.growth = xp.zeros(many), xp.full(many, 2.0)
         self.foreseen, self.rejected = xp.zeros(many, int), xp.zeros(many, int)
         self.settling = xp.zeros(many, int)
-        self.evaluations, self.steps = xp.zeros(many, int), xp.zeros(many, int)
+        self.evaluations = xp.zeros(many, int)
 
     def running(self) -> Array:
         """The members that have not left."""
@@ -178,6 +185,7 @@ class _Descent:
         point = self._at(self.q, every)
         self._put(every, point)
         self.state[every[~point.ok]] = LEFT
+        self._tell(every, self.xp.zeros(len(every)))
         self.first = self.xp.maximum(self._effects(self.H).max(axis=1), 1e-300)
         self.damping = self.first * self.xp.where(self.near, NEAR, USUAL)
         self._judge(self.running(), ended=False)
@@ -208,6 +216,7 @@ class _Descent:
         self.state[who[~point.ok]] = LEFT
         done = (size <= problem.tolerance) | (gained <= NO_GAIN * content)
         self._accept(who, better, point, gained, predicted)
+        self._tell(who[better], size[better])
         self._judge(who[better & ~done], ended=False)
         self._judge(who[better & done], ended=True)
         worse = point.ok & ~better
@@ -228,7 +237,6 @@ class _Descent:
             self.H,
             self.state == PROVEN,
             self.evaluations,
-            self.steps,
         )
 
     # --- points ----------------------------------------------------------------------------------
@@ -266,6 +274,10 @@ class _Descent:
         )
         self.g[who], self.H[who], self.resolved[who] = point.g, point.H, point.resolved
 
+    def _tell(self, who: Array, size: Array) -> None:
+        if self.on_point is not None and len(who):
+            self.on_point(who, self.cost[who], self.values[who], size)
+
     def _effects(self, H: Array) -> Array:
         n = H.shape[1]
         return H[:, range(n), range(n)]
@@ -296,7 +308,6 @@ class _Descent:
         self.damping[own] *= fall ** xp.clip(self.foreseen[own], 1, FASTEST)
         self.growth[own] = 2.0
         self.rejected[own] = 0
-        self.steps[own] += 1
 
     def _settle(self, who: Array, level: Array, point: _Points) -> None:
         """Take steps that gain nothing, where all that is left to gain is lost in the accuracy of

@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from estimica.estimate.run.one_start import OnProgress, Progress, find
 from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
+from estimica.execute.batches import map_in_batches, threads_for
 from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
@@ -29,10 +30,15 @@ from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor
 from estimica.study.study import Study
 
+if TYPE_CHECKING:
+    from estimica.estimate.run.joint_starts import JointStarts
+
 DECADE = np.log(10.0)
 #: draws in place of a start that cannot be simulated: where nine places of ten fail, seven starts
 #: of ten are found all the same (1 − 0.9¹¹), and a draw costs one simulation that fails
 DRAWS = 10
+#: starts of a batch: two groups of the widest vectors. Chosen: what an interruption loses is little
+TOGETHER = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +108,28 @@ def multistart(
     def done(number: int, outcome: ItemOutcome[StartCheckpoint]) -> None:
         note(number, _noted(outcome.result()) if outcome.done else _lost(outcome))
 
-    interrupted = False
+    interrupted, writer = False, run or NoRunWriter()
+    pieces = {f"start {k:06d}": (k, start) for k, start in enumerate(starts)}
+    joint = _joint(setup, cases, threads_for("local", workers))
     try:
-        with executor("local", workers) as crew:
-            map_with_checkpoints(
-                crew,
-                _search,
-                {f"start {k:06d}": (k, start) for k, start in enumerate(starts)},
-                context=Context(partial(_fit_context, setup.study), (setup, cases)),
-                run=run or NoRunWriter(),
-                on_piece=done,
-            )
+        if joint is None:
+            build = partial(_fit_context, setup.study)
+            with executor("local", workers) as crew:
+                context = Context(build, (setup, cases))
+                map_with_checkpoints(
+                    crew, _search, pieces, context=context, run=writer, on_piece=done
+                )
+        else:
+            with executor("serial") as crew:
+                map_in_batches(
+                    crew,
+                    _searches,
+                    pieces,
+                    context=Context(lambda: joint, joint),
+                    run=writer,
+                    on_piece=done,
+                    size=TOGETHER,
+                )
     except KeyboardInterrupt as stop:
         interrupted = True
         if isinstance(stop, _Stopped):
@@ -165,6 +182,33 @@ def _box(unknowns: Unknowns) -> tuple[Vector, Vector]:
 def _fit_context(study: Study) -> FitContext:
     setup = prepare(study)
     return setup, setup.calibration()
+
+
+def _joint(setup: Setup, cases: ResidualFunction, threads: int) -> JointStarts | None:
+    """What searches starts together; only a model that the engine simulates loads it."""
+    engine = all(getattr(p.response, "makes_ensembles", False) for p in cases.predictors)
+    if not engine:
+        return None
+    from estimica.estimate.run.joint_starts import joint_starts
+
+    return joint_starts(setup, cases, threads)
+
+
+def _searches(joint: JointStarts, numbered: Sequence[tuple[int, Vector]]) -> list[StartCheckpoint]:
+    """Several searches that advance together; what they do not bring to an end goes alone."""
+    from estimica.estimate.run.joint_starts import searched_together
+
+    notes = []
+    ends = searched_together(joint, [start for _, start in numbered])
+    for (number, _), end in zip(numbered, ends, strict=True):
+        if end.searched is not None and end.searched.status is Status.INTERRUPTED:
+            raise _Stopped(number, StartEnd(end.searched, end.evaluations))
+    for (number, start), end in zip(numbered, ends, strict=True):
+        if end.searched is None:
+            notes.append(_search((joint.setup, joint.cases), (number, start)))
+        else:
+            notes.append(start_checkpoint(end.searched, end.evaluations))
+    return notes
 
 
 def _search(workplace: FitContext, numbered: tuple[int, Vector]) -> StartCheckpoint:

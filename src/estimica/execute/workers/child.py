@@ -60,18 +60,30 @@ def acting_as_worker() -> Iterator[None]:
 
 
 def serve(connection: Connection, variables: Variables) -> None:
-    """Do the jobs that come through `connection` until None comes, or the parent is gone.
+    """What a process does that was started to be a worker.
 
     `variables` are the parent's, which were others for the start.
     """
+    become_worker(variables)
+    end_with_parent()
+    do_jobs(connection, None)
+
+
+def become_worker(variables: Variables) -> None:
+    """Whatever distinguishes a worker from other processes."""
     global _inside
     _inside = True
     set_variables(variables)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # stdout is for the result of the command, which the parent prints
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    context: Any = None
+
+
+def do_jobs(connection: Connection, context: Any) -> None:
+    """Do the jobs that come through `connection` until None comes, or the parent is gone.
+
+    `context` is what this process has already.
+    """
     with contextlib.suppress(EOFError, OSError), one_thread():
         while (job := connection.recv()) is not None:
             try:
@@ -87,12 +99,16 @@ def serve(connection: Connection, variables: Variables) -> None:
                 connection.send((index, pickled_outcome(task, context, item)))
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A killed parent cannot end its workers; they must not go on without it."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os._exit(1)
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        assert parent is not None
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def unpickled(pickled: bytes, what: str) -> Any:

@@ -12,7 +12,14 @@ from estimica.execute.outcome import ItemOutcome, Kind
 from estimica.execute.workers.child import PREPARED, outcome_of, pickled
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, batch_size
-from estimica.execute.workers.process import WorkerProcess, exit_description
+from estimica.execute.workers.forks import CAN_FORK, ForkServer
+from estimica.execute.workers.process import (
+    WorkerProcess,
+    copied_worker,
+    exit_description,
+    fork_server,
+    spawned_worker,
+)
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -27,11 +34,16 @@ PATIENCE = 5.0
 
 
 class LocalProcesses(Executor):
-    """Spawned worker processes; they start with the first call and stay until `close`."""
+    """Worker processes, which start with the first call and stay until `close`.
+
+    Where processes can fork, one server prepares the context and the workers are copies of it.
+    """
 
     def __init__(self, workers: int) -> None:
         self._count = workers
         self._crew: list[WorkerProcess] = []
+        self._server: ForkServer | None = None
+        self._held: bytes | None = None  # the context that copies have
 
     @property
     def workers(self) -> int:
@@ -54,6 +66,7 @@ class LocalProcesses(Executor):
         if not items:
             return []
         work = _Work(task, items, context, on_done)
+        self._renew(work.build)
         size = max(1, batch or batch_size(len(items), self._count))
         try:
             self._do(work, deque(range(len(items))), self._count, size)
@@ -64,9 +77,45 @@ class LocalProcesses(Executor):
             raise
         return [outcome for outcome in work.outcomes if outcome is not None]
 
+    def prepared(self, context: Context[C]) -> bool:
+        """Whether workers could begin at once; a server that prepares is started for that.
+
+        False where there is none, or where the context cannot be sent: then `map` says why.
+        """
+        if not CAN_FORK:
+            return False
+        try:
+            build = pickled(context.build, "the context")
+        except ExecuteError:
+            return False
+        self._renew(build)
+        return self._preparing(build).prepared
+
     def close(self) -> None:
         """End the workers."""
         self._end(PATIENCE)
+
+    def _worker(self, build: bytes) -> WorkerProcess:
+        if not CAN_FORK:
+            return spawned_worker()
+        server = self._preparing(build)
+        try:
+            return copied_worker(server, build) if server.copies() else spawned_worker()
+        except EOFError:
+            self._server = None
+            raise _not_prepared(server.end()) from None
+
+    def _preparing(self, build: bytes) -> ForkServer:
+        if self._server is None:
+            self._server = fork_server()
+        self._server.prepare(build)
+        self._held = build
+        return self._server
+
+    def _renew(self, build: bytes) -> None:
+        """Copies that hold another context than the one that is needed make room for new ones."""
+        if self._server is not None and build != self._held:
+            self._dismiss(PATIENCE)
 
     def _do(self, work: _Work[R], todo: deque[int], width: int, batch: int) -> None:
         width = min(width, len(todo))
@@ -75,7 +124,7 @@ class LocalProcesses(Executor):
                 while todo:
                     work.give_up(todo.popleft())
             while todo and len(self._crew) < width:
-                self._crew.append(WorkerProcess())
+                self._crew.append(self._worker(work.build))
             for worker in self._crew[:width]:
                 if todo and not worker.busy:
                     given = [todo.popleft() for _ in range(min(batch, len(todo)))]
@@ -87,7 +136,7 @@ class LocalProcesses(Executor):
     def _ready(self) -> list[WorkerProcess]:
         listening = {w.connection: w for w in self._crew if w.busy}
         # nobody listens to an empty list: `wait` would never return
-        return [listening[c] for c in wait(list(listening))] if listening else []  # type: ignore[index]
+        return [listening[c] for c in wait(list(listening))] if listening else []
 
     def _hear(self, worker: WorkerProcess, work: _Work[Any]) -> bool:
         """Take one answer; False where the worker is dead."""
@@ -113,6 +162,12 @@ class LocalProcesses(Executor):
         return 1 if worker.preparing else 0  # perhaps the memory is enough for fewer of them
 
     def _end(self, patience: float) -> None:
+        self._dismiss(patience)
+        if self._server is not None:
+            self._server.end()
+        self._server = None
+
+    def _dismiss(self, patience: float) -> None:
         for worker in self._crew:
             if patience:
                 worker.stop()

@@ -9,15 +9,18 @@ import pickle
 import signal
 import sys
 import types
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from estimica.base.errors import ExecuteError
 from estimica.base.process import Variables, library_child_environment
 from estimica.execute.workers.child import Job, serve
+from estimica.execute.workers.forks import ForkServer
 
 # Not `fork`: it copies a process whose other threads (BLAS, OpenMP, LLVM) hold locks that nobody
-# will ever release in the copy. `spawn` works alike on every platform.
+# will ever release in the copy. `spawn` works alike on every platform; what it has started without
+# other threads can then be copied.
 _SPAWN = multiprocessing.get_context("spawn")
 
 #: libraries that would each start as many threads as there are processors, in every worker
@@ -27,20 +30,11 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 class WorkerProcess:
     """A process, the items it has been given and has not answered yet, and what it holds."""
 
-    def __init__(self) -> None:
-        self.connection, theirs = _SPAWN.Pipe()
-        try:
-            with _children_in_order() as before:
-                self._process = _SPAWN.Process(target=serve, args=(theirs, before), daemon=True)
-                self._process.start()
-        except OSError as error:
-            self.connection.close()
-            theirs.close()
-            raise ExecuteError(
-                "X013", f"no worker process can be started: {error}; use 1 worker"
-            ) from error
-        theirs.close()
-        self._held: bytes | None = None
+    def __init__(self, connection: Any, handle: Handle, held: bytes | None = None) -> None:
+        self.connection = connection
+        self._handle = handle
+        self._held = held
+        self._fresh = True
         self._awaited = False
         self._builds = False
         self.pending: list[int] = []
@@ -64,9 +58,9 @@ class WorkerProcess:
         """Send items, with the context where it is not the last one that was sent."""
         self.pending = [index for index, _ in items]
         self._awaited = True
-        self._builds = build != self._held
-        job = Job(build if self._builds else None, task, tuple(items))
-        self._held = build
+        self._builds = self._fresh or build != self._held
+        job = Job(None if build == self._held else build, task, tuple(items))
+        self._held, self._fresh = build, False
         with contextlib.suppress(OSError):  # a dead worker is noticed when it is listened to
             self.connection.send(job)
 
@@ -89,6 +83,35 @@ class WorkerProcess:
 
     def terminate(self) -> None:
         """End it now; `end` waits until it has gone."""
+        self._handle.terminate()
+
+    def end(self, patience: float) -> int:
+        """Wait so many seconds, then end it by force; its exit code."""
+        code = self._handle.end(patience)
+        self.connection.close()
+        return code
+
+
+class Handle(ABC):
+    """By what a process is ended."""
+
+    @abstractmethod
+    def terminate(self) -> None:
+        """Have it end now."""
+
+    @abstractmethod
+    def end(self, patience: float) -> int:
+        """Wait so many seconds, then end it by force; its exit code."""
+
+
+class _Spawned(Handle):
+    """A process of its own from the beginning."""
+
+    def __init__(self, process: Any) -> None:
+        self._process = process
+
+    def terminate(self) -> None:
+        """Have it end now."""
         self._process.terminate()
 
     def end(self, patience: float) -> int:
@@ -99,10 +122,63 @@ class WorkerProcess:
                 force()
                 self._process.join(2.0)
         code = self._process.exitcode
-        self.connection.close()
         if code is not None:
             self._process.close()
         return -signal.SIGTERM if code is None else code
+
+
+class _Copied(Handle):
+    """A copy of the fork server, which keeps its number until it is reaped."""
+
+    def __init__(self, server: ForkServer, pid: int) -> None:
+        self._server, self._pid = server, pid
+
+    def terminate(self) -> None:
+        """Have it end now."""
+        if self._server.alive:  # else the number may be another's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGTERM)
+
+    def end(self, patience: float) -> int:
+        """Wait so many seconds, then end it by force; its exit code."""
+        return self._server.reap(self._pid, patience)
+
+
+def spawned_worker() -> WorkerProcess:
+    """A worker that has nothing yet."""
+    connection, theirs = _SPAWN.Pipe()
+    try:
+        handle = _Spawned(_started(serve, theirs))
+    except BaseException:
+        connection.close()
+        raise
+    finally:
+        theirs.close()
+    return WorkerProcess(connection, handle)
+
+
+def copied_worker(server: ForkServer, build: bytes) -> WorkerProcess:
+    """A worker that has what the server has built."""
+    connection, pid = server.copy()
+    return WorkerProcess(connection, _Copied(server, pid), build)
+
+
+def fork_server() -> ForkServer:
+    """A process to make workers of."""
+    return ForkServer(_started)
+
+
+def _started(target: Callable[..., None], connection: Any) -> Any:
+    """A process that runs `target(connection, variables of this process)`."""
+    try:
+        with _children_in_order() as before:
+            process = _SPAWN.Process(target=target, args=(connection, before), daemon=True)
+            process.start()
+    except OSError as error:
+        raise ExecuteError(
+            "X013", f"no worker process can be started: {error}; use 1 worker"
+        ) from error
+    return process
 
 
 @contextlib.contextmanager

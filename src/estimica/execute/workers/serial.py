@@ -61,8 +61,12 @@ class SerialExecutor(Executor):
         return ready
 
 
-#: s of work after which workers are started. It is what they take to start and to compile a model;
-#: who begins alone and gives in after just that never waits twice as long as who had known before
+#: s of work after which a process begins to prepare workers beside it; shorter work is done alone.
+#: Chosen: preparing takes two or three times as long, and the work goes on meanwhile
+SHORT = 0.25
+#: s of work after which workers are waited for. It is what they take to start and to compile a
+#: model where nobody could prepare them; who begins alone and gives in after just that never waits
+#: twice as long as who had known before
 WORTH = 2.0
 
 
@@ -116,7 +120,7 @@ class GrowingExecutor(Executor):
         not worth it for a single item."""
         done: list[ItemOutcome[R]] = []
         for place in range(len(items)):
-            if self._spent >= WORTH and len(items) - place > 1:
+            if len(items) - place > 1 and self._grown(context):
                 break
             begun = perf_counter()
             done += self._alone.map(task, items[place : place + 1], context=context)
@@ -124,3 +128,7 @@ class GrowingExecutor(Executor):
             if on_done is not None:
                 on_done(place, done[-1])
         return done
+
+    def _grown(self, context: Context[C]) -> bool:
+        """Whether the rest is for workers."""
+        return self._spent >= WORTH or (self._spent >= SHORT and self._many.prepared(context))

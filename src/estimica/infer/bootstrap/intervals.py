@@ -145,19 +145,19 @@ def bca_interval(value: float, replicates: Vector, acceleration: float) -> tuple
     NaN where all replicates lie on one side of the estimate, or where the ends would lie beyond
     the outermost replicates.
     """
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri
 
     if len(replicates) < FEWEST:
         return NOTHING
     below = float(np.mean(replicates < value) + 0.5 * np.mean(replicates == value))
     if not 0 < below < 1:
         return NOTHING
-    z0 = float(norm.ppf(below))
-    z = z0 + norm.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    z0 = float(ndtri(below))
+    z = z0 + ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     divisor = 1 - acceleration * z
     if (divisor <= 0).any():
         return NOTHING
-    shares = norm.cdf(z0 + z / divisor)
+    shares = ndtr(z0 + z / divisor)
     outermost = 1 / (len(replicates) + 1)
     if shares[0] < outermost or shares[1] > 1 - outermost:
         return NOTHING

@@ -153,7 +153,7 @@ def _replicates(bench: _Bench, numbered: Sequence[np.random.SeedSequence]) -> li
     assert fits is not None
     drawn = [bench.resampler.measured(seed) for seed in numbered]
     measured = [np.stack(own) for own in zip(*drawn, strict=True)]
-    found = fits.fit(np.tile(place.q, (len(drawn), 1)), measured, near=True)
+    found = fits.fit(np.tile(place.q, (len(drawn), 1)), measured, near=True).finished()
     at_bound = fits.problem.coordinates.at_bound(found.found.q)
     values = []
     for k, data in enumerate(drawn):

@@ -121,16 +121,16 @@ def _lost(fit: Fit) -> int:
 
 def chi2_risk(reduction: float, freedom: int) -> float:
     """The probability that χ² with so many degrees of freedom exceeds the cost reduction."""
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
-    return float(chi2.sf(reduction, freedom)) if freedom else 1.0
+    return float(chdtrc(freedom, max(reduction, 0.0))) if freedom else 1.0
 
 
 def f_risk(
     null_cost: float, cost: float, freedom: int, residual_freedom: int
 ) -> tuple[float, float]:
     """F = ((V₀ − V₁)/p) / (V₁/(N − k)) and the probability that it is exceeded."""
-    from scipy.stats import f
+    from scipy.special import fdtrc
 
     if residual_freedom < 1 or freedom < 1:
         return math.nan, 1.0
@@ -138,4 +138,4 @@ def f_risk(
         gained = null_cost > cost
         return (math.inf, 0.0) if gained else (0.0, 1.0)
     statistic = ((null_cost - cost) / freedom) / (cost / residual_freedom)
-    return statistic, float(f.sf(statistic, freedom, residual_freedom))
+    return statistic, float(fdtrc(freedom, residual_freedom, max(statistic, 0.0)))

@@ -98,15 +98,15 @@ def _sizes(freedom: Freedom, places: tuple[int, int], level: float) -> tuple[Vec
     The square of the radius is twice the quantile of F, with as many degrees of freedom as their
     errors have together; with noise that is known that of χ² with two.
     """
-    from scipy.stats import chi2, f
+    from scipy.special import fdtri, gammaincinv
 
     rows = np.eye(len(freedom.inverse))[list(places)]
     covariance, degrees = freedom.covariance_of(rows), freedom.jointly(rows)
     if degrees <= 0:
         raise InferError("I336", "there are no more samples than unknowns, so no region either")
     if math.isinf(degrees):
-        return covariance, math.sqrt(float(chi2.ppf(level, 2)))
-    return covariance, math.sqrt(2 * float(f.ppf(level, 2, degrees)))
+        return covariance, math.sqrt(2 * float(gammaincinv(1, level)))
+    return covariance, math.sqrt(2 * float(fdtri(2, degrees, level)))
 
 
 def _rise(freedom: Freedom, places: tuple[int, int], steps: Vector) -> float:

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
-from scipy.stats import beta, rankdata, t
+
+# not scipy.stats: it takes longer to import than many a fit takes
+from scipy.special import betaincc, fdtrc, ndtr, ndtri, stdtr
 
 from estimica.base.arrays import Vector
 from estimica.infer.residuals.series import Series
@@ -61,7 +62,7 @@ def score_test(name: str, series: Series, directions: Vector, inflation: float =
     g = (vectors[:, large].T @ (X.T @ series.residual)) / np.sqrt(values[large])
     statistic = float(g @ g) / (series.variance * inflation)
     share = min(statistic / freedom, 1.0)
-    return Test(name, statistic, float(beta.sf(share, k / 2, (freedom - k) / 2)))
+    return Test(name, statistic, float(betaincc(k / 2, (freedom - k) / 2, share)))
 
 
 def level_and_trend(series: Series, inflation: float = 1.0) -> Test:
@@ -132,14 +133,22 @@ def constant_spread(z: Vector, *against: Vector) -> Test:
     if n < 3 * LEAST or not columns:
         return Test(SPREAD, math.nan, math.nan, "too few samples")
     # (rank − 3/8)/(n + 1/4): Blom (1958)
-    scores = ndtri((rankdata(np.abs(z)) - 0.375) / (n + 0.25))
+    scores = ndtri((_ranks(np.abs(z)) - 0.375) / (n + 0.25))
     scores -= scores.mean()
     X = np.stack(columns, axis=1)
     U, s, _ = np.linalg.svd(X / np.linalg.norm(X, axis=0), full_matrices=False)
     U = U[:, s > COLLINEAR]
     k = U.shape[1]
-    share = float(np.sum((U.T @ scores) ** 2) / (scores @ scores))
-    return Test(SPREAD, n * share, float(beta.sf(share, k / 2, (n - 1 - k) / 2)))
+    share = min(float(np.sum((U.T @ scores) ** 2) / (scores @ scores)), 1.0)
+    return Test(SPREAD, n * share, float(betaincc(k / 2, (n - 1 - k) / 2, share)))
+
+
+def _ranks(values: Vector) -> Vector:
+    """From 1 on; equal values share the mean of their ranks."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: Vector = (last - (counts - 1) / 2)[group]
+    return ranks
 
 
 def outliers(z: Vector) -> Test:
@@ -151,7 +160,7 @@ def outliers(z: Vector) -> Test:
     g = float(np.max(np.abs(z - z.mean()))) / spread
     room = (n - 1) ** 2 - n * g * g
     ratio = math.sqrt(n * (n - 2) * g * g / room) if room > 0 else math.inf
-    return Test(OUTLIERS, g, min(1.0, 2 * n * float(t.sf(ratio, n - 2))))
+    return Test(OUTLIERS, g, min(1.0, 2 * n * float(stdtr(n - 2, -ratio))))
 
 
 def spikes(z: Vector) -> Vector:
@@ -191,8 +200,6 @@ def lack_of_fit(series: Series) -> Test | None:
     The fit has taken its degrees of freedom from the means alone, since replicates are simulated
     alike. None where no sample has a replicate.
     """
-    from scipy.stats import f
-
     if series.replicates is None:
         return None
     _, group, counts = np.unique(series.replicates, return_inverse=True, return_counts=True)
@@ -207,7 +214,7 @@ def lack_of_fit(series: Series) -> Test | None:
         return Test(LACK_OF_FIT, math.nan, math.nan, why)
     statistic = float(np.sum(counts * means**2)) / left / pure
     remark = f"F with {left:.3g} and {repeated} degrees of freedom"
-    return Test(LACK_OF_FIT, statistic, float(f.sf(statistic, left, repeated)), remark)
+    return Test(LACK_OF_FIT, statistic, float(fdtrc(left, repeated, statistic)), remark)
 
 
 # --- shape ---------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ from estimica.simulate.engine.steps import (
     choose_method,
     finish_step,
     first_step,
+    lanes_left,
     switch_to_stiff,
     take_step,
 )
@@ -79,6 +80,9 @@ def start_run(iw: Vector, rw: Vector) -> int:
         if status:
             return status
     status = begin(iw, rw, t)
+    # members of a group that cannot be solved for leave it
+    if status == ALGEBRAIC and iw[at.LANES] > 1 and lanes_left(iw, rw, t, at.LANE_COLLAPSE):
+        status = begin(iw, rw, t)
     if status == DONE and iw[at.HAS_EVENTS]:
         if iw[at.NT]:
             call_unit(iw[at.UNIT_EVENTS], iw, rw, t, rw[clock + at.BLUR],

@@ -109,6 +109,9 @@ def error_of_trial(iw: Vector, rw: Vector, step: float) -> float:
     if iw[at.STIFF]:
         explicit.square_given_error(iw, rw)
         return STIFF_ERROR * explicit.error_norm(iw, rw)
+    if iw[at.LANES] > 1:
+        call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, step, at.LANE_PAIR_ERROR, 0)
+        return rw[iw[at.O_REPORT] + at.R_LANES]
     explicit.square_error(iw, rw, step)
     return explicit.error_norm(iw, rw)
 
@@ -122,6 +125,12 @@ def collapsed(iw: Vector, rw: Vector, t: float, ok: bool) -> int:
         blame_state(iw, rw)
         return STEP_TOO_SMALL
     return ALGEBRAIC if iw[at.LAST_FAIL] == 1 else SINGULAR
+
+
+@engine_function
+def lanes_left(iw: Vector, rw: Vector, t: float, task: int) -> bool:
+    """Takes members out of a group that cannot go on; whether others can."""
+    return call_unit(iw[at.UNIT_LANES], iw, rw, t, 0.0, task, 0) == 0
 
 
 @engine_function
@@ -185,16 +194,16 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
         h = step / shrink if np.isfinite(error) else step * 0.1
         rejected = True
         # members of a group for which there is no number go on alone
-        if iw[at.LANES] > 1 and not np.isfinite(error):
-            if call_unit(iw[at.UNIT_LANES], iw, rw, t, step, at.LANE_REJECT, 0):
-                return TIME_LIMIT
+        lost = iw[at.LANES] > 1 and not np.isfinite(error)
+        if lost and not lanes_left(iw, rw, t, at.LANE_REJECT):
+            return TIME_LIMIT
         # the time would no longer move; the second limit is for runs that begin at zero
         if h < max(4.0 * EPS * abs(t), 1e-30 * span):
             rw[clock + at.NEXT_STEP] = h
             if iw[at.LANES] <= 1:
                 return collapsed(iw, rw, t, ok)
             # ... and so do those that hold the others up; as after a change of method
-            if call_unit(iw[at.UNIT_LANES], iw, rw, t, step, at.LANE_COLLAPSE, 0):
+            if not lanes_left(iw, rw, t, at.LANE_COLLAPSE):
                 return TIME_LIMIT
             h = 1e-6 * (stop - t)
     iw[at.STEPS] += 1

@@ -1,4 +1,7 @@
-"""How compiled engine code is made, cached, and calls model functions by their address."""
+"""How compiled engine code is made, kept, and calls model functions by their address.
+
+What is kept is loaded by LLVM alone; Numba is imported only where something has to be compiled.
+"""
 
 from __future__ import annotations
 
@@ -9,75 +12,96 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from estimica.base.process import python_command, python_environment
-from estimica.compiled.llvm.numba import (
-    VERSIONS,
-    CFunc,
-    Compiler,
-    IndexDataCacheFile,
-    intrinsic,
-    ir,
-    njit,
-    types,
-)
+from estimica.compiled import llvm
+from estimica.compiled.llvm.deferred import ir, types
 
 _NOTICE = "estimica: compiling the engine (once on this computer, some ten seconds) ..."
 #: the engine allocates nothing, so that nothing needs to be counted (_nrt)
 _SETTINGS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
 #: reorder and fuse, but keep NaN and infinity: they are how a failed trial step shows itself
 _LOOSE = {"contract", "reassoc", "nsz"}
+#: of stamps in names of files: enough that no two are alike
+_SHOWN = 12
+#: only for code that is already made
+_LEVEL = 2
+#: the function of a unit's object code
+_ENTRY = "unit"
 
 
-class _NoAliasCompiler(Compiler):  # type: ignore[misc]
-    """Compiles on the promise that what pointers point to does not overlap; loops are then
-    vectorised without tests at run time."""
+class _Inner:
+    """A function for compiled callers only, which Numba is told of when it compiles one of them."""
 
-    def define_pipelines(self) -> Any:
-        self.state.flags.noalias = True
-        return super().define_pipelines()
+    def __init__(self, function: Callable[..., Any], loose: bool) -> None:
+        self._function = function
+        self._loose = loose
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._dispatcher._numba_type_
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        from estimica.compiled.llvm.numba_code import inner_function
+
+        more = {"fastmath": _LOOSE} if self._loose else {}
+        return inner_function(self._function, {**more, **_SETTINGS}, apart=self._loose)
 
 
-def _inner(settings: dict[str, Any], function: Callable[..., Any]) -> Any:
-    """A function for compiled callers only, compiled once however they spell their constants."""
-    dispatcher = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **settings)(function)
-    template = dispatcher.get_call_template
+class _Intrinsic:
+    """A function for compiled callers only, whose LLVM code is written at every call."""
 
-    def plain_template(args: Any, kws: Any) -> Any:
-        return template(
-            tuple(types.unliteral(a) for a in args),
-            {name: types.unliteral(a) for name, a in kws.items()},
-        )
+    def __init__(self, define: Callable[..., Any]) -> None:
+        self._define = define
 
-    dispatcher.get_call_template = plain_template
-    return dispatcher
+    @cached_property
+    def _numba_type_(self) -> Any:
+        from estimica.compiled.llvm.numba_code import intrinsic_type
+
+        return intrinsic_type(self, self._define)
 
 
 def engine_function(function: Callable[..., Any]) -> Any:
     """An inner function of the engine."""
-    return _inner(_SETTINGS, function)
+    return _Inner(function, loose=False)
 
 
 def loop_function(function: Callable[..., Any]) -> Any:
     """One that is loops of arithmetic only, over vectors that do not overlap."""
-    return _inner({"fastmath": _LOOSE, "pipeline_class": _NoAliasCompiler, **_SETTINGS}, function)
+    return _Inner(function, loose=True)
+
+
+def intrinsic(define: Callable[..., Any]) -> Any:
+    """One whose code `define` writes: (typing context, types of arguments) -> signature, writer."""
+    return _Intrinsic(define)
 
 
 @cache
 def engine_stamp() -> str:
-    """Numba looks at one file only; the engine is its folder, and the loop over points."""
+    """The engine is its folder, and the loop over points; and what compiles them."""
     engine = Path(__file__).parent
     return stamp_of(
-        VERSIONS,
+        "",
+        Path(llvm.__file__).parent / "numba_code.py",
+        _numba_version(),
         engine,
         engine.parent / "points" / "layout.py",
         engine.parent / "points" / "loop.py",
     )
+
+
+def _numba_version() -> Path:
+    """The file that says which version of Numba there is, without importing it."""
+    spec = find_spec("numba")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "_version.py"
 
 
 def stamp_of(versions: str, *places: Path) -> str:
@@ -90,28 +114,20 @@ def stamp_of(versions: str, *places: Path) -> str:
     return digest.hexdigest()
 
 
-#: every unit: (iw, rw: pointers; t, h: reals; a, b: whole numbers) -> whole number. Pointers, since
-#: an array travels through a call as seven words
-_UNIT = types.int64(
-    types.CPointer(types.int64), types.CPointer(types.float64), types.float64, types.float64,
-    types.int64, types.int64,
-)  # fmt: skip
-
-
 class Unit:
     """A part of the engine that is compiled when it is first needed, kept on disk, and called by
     its address; so a plain model does not wait for the parts that only others use.
 
-    It is compiled in a process of its own and read from disk. Code that was compiled here would
-    call functions that other units have too in the form that those were first compiled to, which
-    rounds in another order: the first run on a computer would differ from all others in its last
-    digits, and from its own workers.
+    Every unit: (iw, rw: pointers; t, h: reals; a, b: whole numbers) -> whole number. It is compiled
+    in a process of its own and read from disk. Code that was compiled here would call functions
+    that other units have too in the form that those were first compiled to, which rounds in another
+    order: the first run on a computer would differ from all others in its last digits, and from its
+    own workers.
     """
 
     def __init__(self, function: Callable[..., int]) -> None:
         self._function = function
         self._lock = threading.Lock()
-        self._apart = True
 
     @property
     def name(self) -> str:
@@ -120,46 +136,52 @@ class Unit:
 
     @property
     def stamp(self) -> str:
-        """What it was made from; Numba looks at one file only, the engine is many."""
+        """What it was made from."""
         return engine_stamp()
 
-    def compile_here(self) -> None:
-        """Compile it in this process and keep it, where it is not kept yet."""
-        self._apart = False
-        self._compiled  # noqa: B018
+    def compile_here(self) -> bytes:
+        """Compile it in this process and keep it."""
+        from estimica.compiled.llvm.numba_code import unit_object
+        from estimica.compiled.llvm.object_files import write_object
+        from estimica.compiled.llvm.processor import initialise_llvm
+
+        initialise_llvm()
+        code = unit_object(self._function, _SETTINGS, _ENTRY)
+        write_object(self._source, self._file, code)
+        return code
 
     @cached_property
-    def _compiled(self) -> Any:
+    def _engine(self) -> Any:
+        from estimica.compiled.llvm.object_code import engine_of, host_machine
+        from estimica.compiled.llvm.object_files import drop_outdated, read_object
+        from estimica.compiled.llvm.processor import initialise_llvm
+
         with self._lock:
-            if "_compiled" in self.__dict__:
-                return self.__dict__["_compiled"]
-            unit = CFunc(self._function, (_UNIT.args, _UNIT.return_type), {}, dict(_SETTINGS))
-            try:
-                unit.enable_caching()
-                self._tie(unit._cache)
-            except RuntimeError:  # no folder can be written to: compile in every process
-                pass
-            unit.compile()
-            return unit
-
-    def _tie(self, storage: Any) -> None:
-        """Ties the disk cache to the whole engine, and has compiled what it does not hold."""
-        stamp, base = self.stamp[:12], storage._impl.filename_base
-        storage._cache_file = IndexDataCacheFile(  # a file of its own: two versions never mix
-            cache_path=storage._cache_path, filename_base=f"{base}-{stamp}", source_stamp=stamp
-        )
-        load = storage.load_overload
-
-        def load_or_compile(signature: Any, context: Any) -> Any:
-            found = load(signature, context)
-            if found is None and self._apart:
+            if "_engine" in self.__dict__:
+                return self.__dict__["_engine"]
+            initialise_llvm()
+            code = read_object(self._source, self._file)
+            if code is None:
                 _announce_compilation()
-                _remove_outdated(Path(storage._cache_path), base, stamp)
+                drop_outdated(self._source, self._base, self.stamp[:_SHOWN])
                 self._compile_apart()
-                found = load(signature, context)
-            return found
+                code = read_object(self._source, self._file) or self.compile_here()
+            return engine_of(code, host_machine(_LEVEL))
 
-        storage.load_overload = load_or_compile
+    @property
+    def _source(self) -> Path:
+        return Path(self._function.__code__.co_filename)
+
+    @property
+    def _base(self) -> str:
+        return f"{self._function.__module__}.{self.name}"
+
+    @property
+    def _file(self) -> str:
+        """Two versions never mix, nor the code of two processors."""
+        from estimica.compiled.llvm.object_code import host_stamp
+
+        return f"{self._base}-{self.stamp[:_SHOWN]}-{host_stamp()[:_SHOWN]}"
 
     def _compile_apart(self) -> None:
         """Where that fails, because memory ran out say, it is compiled here."""
@@ -167,7 +189,8 @@ class Unit:
         with contextlib.suppress(OSError):
             subprocess.run(
                 python_command("-m", "estimica.simulate.engine.compiler", *unit),
-                env=python_environment(),
+                # vector functions of another library would have to be found again
+                env={**python_environment(), "NUMBA_DISABLE_INTEL_SVML": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -177,7 +200,7 @@ class Unit:
     @property
     def address(self) -> int:
         """Where the machine code is."""
-        return int(self._compiled.address)
+        return int(self._engine.get_function_address(_ENTRY))
 
     @cached_property
     def run(self) -> Callable[..., int]:
@@ -191,14 +214,6 @@ class Unit:
 def _announce_compilation() -> None:
     """Say once why it takes so long."""
     print(_NOTICE, file=sys.stderr, flush=True)
-
-
-def _remove_outdated(folder: Path, base: str, stamp: str) -> None:
-    """Files that other versions of the engine have left behind, when they are a day old."""
-    for path in folder.glob(f"{base}-*.nb[ci]"):
-        with contextlib.suppress(OSError):
-            if stamp not in path.name and time.time() - path.stat().st_mtime > 86_400:
-                path.unlink()
 
 
 @intrinsic

@@ -28,6 +28,7 @@ from estimica.simulate.engine.units import Unit
 from estimica.simulate.engine.unknowns.algebraic import algebraic_unit
 from estimica.simulate.engine.unknowns.projection import projection_unit
 
+CACHE_LINE = 8  # numbers
 FIRST_SEGMENTS = 1024  # steps that a model with delays remembers, doubled where they do not do
 
 
@@ -40,6 +41,13 @@ def address_of(array: Vector) -> int:
     return int(array.ctypes.data)
 
 
+def _aligned(size: int) -> Vector:
+    """Zeros that begin with a cache line: vectors of the processor then never cross one."""
+    room = np.zeros(size + CACHE_LINE)
+    first = -(room.ctypes.data // 8) % CACHE_LINE
+    return room[first : first + size]
+
+
 class Workspace:
     """The arrays of one run at a time. Everything compiled code touches is owned here."""
 
@@ -48,7 +56,7 @@ class Workspace:
         self.segments = segments
         sizes = _real_sizes(kernel, stiff, segments)
         self.iw = _whole_numbers(kernel, stiff, sizes, segments)
-        self.rw = np.zeros(sum(sizes.values()))
+        self.rw = _aligned(sum(sizes.values()))
         self.log = np.zeros(LOG_SIZE * at.LOG_WIDTH if kernel.has_events or kernel.hybrid.nh else 0)
         self.iw_at, self.rw_at = self.iw.ctypes.data, self.rw.ctypes.data
         base = self.rw_at
@@ -197,7 +205,7 @@ def _lane_sizes(kernel: Kernel) -> dict[int, int]:
     m, ny = kernel.m, kernel.ny
     return {
         at.O_LANE_ALIVE: 1, at.O_LANE_ERROR: 1, at.O_LANE_LOST: 1, at.O_LANE_RATE: 1,
-        at.O_LANE_Y: ny, at.O_LANE_YS: ny * m, at.O_LANE_WORK: max(1, m),
+        at.O_LANE_Y: ny, at.O_LANE_YS: ny * m, at.O_LANE_WORK: max(2, m),
         at.O_NORMAL: ny * (1 + m + m * m),
     }  # fmt: skip
 
@@ -226,7 +234,7 @@ def _stiff_sizes(kernel: Kernel) -> dict[int, int]:
 
 def _padded(size: int) -> int:
     """Whole cache lines, so that vectors begin aligned and empty ones have an address."""
-    return 8 * max(1, -(-size // 8))
+    return CACHE_LINE * max(1, -(-size // CACHE_LINE))
 
 
 def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments: int) -> Indices:

@@ -95,7 +95,7 @@ def _chosen(response: Response, asked: str) -> tuple[str, str]:
         return "scalar", ""
     reason = ""
     if asked == "cuda":
-        reason = _why_not_cuda()
+        reason = _why_not_cuda(response)
         if not reason:
             return "cuda", ""
     obstacle = why_not_in_groups(response)
@@ -104,9 +104,8 @@ def _chosen(response: Response, asked: str) -> tuple[str, str]:
     return "scalar", "; ".join(r for r in (reason, obstacle) if r)
 
 
-def _why_not_cuda() -> str:
-    try:
-        from estimica.simulate.ensemble.cuda.backend import available
-    except ImportError as error:
-        return f"the backend for GPUs is not there: {error}"
-    return available()
+def _why_not_cuda(response: Response) -> str:
+    # it needs much that others do not
+    from estimica.simulate.ensemble.cuda.backend import why_not
+
+    return why_not(response)

@@ -57,10 +57,10 @@ def lane_model(configuration: Configuration, lanes: int) -> LaneModel:
         known = _models.setdefault(configuration, {})
         if lanes not in known:
             function = configuration.tuning.preparation
+            kernel = configuration.kernel.in_lanes(lanes)
+            width = Width(lanes, frozenset(), kernel.width.step)
             known[lanes] = LaneModel(
-                configuration.kernel.in_lanes(lanes),
-                compile_functions([function], None, Width(lanes)),
-                function.name(),
+                kernel, compile_functions([function], None, width), function.name()
             )
         return known[lanes]
 
@@ -97,6 +97,7 @@ class Task:
     times: Vector
     constants: Vector | None  # (L, n independent)
     members: Members | None
+    unknowns: Vector  # (L, nz), where they are looked for; with constants only
     Y: Vector
     YS: Vector
     normal: Vector | None = None  # (L, ny, 1 + m + m²)
@@ -159,7 +160,8 @@ def _point_to(workspace: Workspace, model: LaneModel, task: Task, ended: Vector)
     iw[at.ALL_Y], iw[at.ALL_YS] = address_of(task.Y), address_of(task.YS)
     iw[at.SINK] = at.TO_OUTPUTS if task.normal is None else at.TO_NORMAL
     if task.normal is not None:
-        assert task.value is not None and task.weight is not None
+        assert task.value is not None
+        assert task.weight is not None
         iw[at.ALL_NORMAL] = address_of(task.normal)
         iw[at.MEASURED], iw[at.WEIGHT] = address_of(task.value), address_of(task.weight)
         iw[at.MEASURED_STRIDE] = task.weight.size if len(task.value) > 1 else 0
@@ -169,6 +171,7 @@ def _point_to(workspace: Workspace, model: LaneModel, task: Task, ended: Vector)
         iw[at.CONSTANTS], iw[at.N_CONSTANTS] = address_of(constants), constants.shape[1]
         iw[at.GIVEN] = address_of(rates) + 8 * tuning.n_free * m * lanes
         iw[at.GIVEN_RATES] = address_of(rates)
+        iw[at.START_Z] = address_of(task.unknowns)
     else:
         assert members is not None
         for place, array in (

@@ -113,9 +113,9 @@ def joined_equations(parts: Sequence[NormalEquations]) -> NormalEquations:
         failures |= {first + k: text for k, text in part.failures.items()}
         first += len(part.status)
     return NormalEquations(
-        *(
-            np.concatenate([getattr(p, name) for p in parts])
-            for name in ("square", "gradient", "information", "status")
-        ),
+        np.concatenate([p.square for p in parts]),
+        np.concatenate([p.gradient for p in parts]),
+        np.concatenate([p.information for p in parts]),
+        np.concatenate([p.status for p in parts]),
         failures,
     )

@@ -1,16 +1,18 @@
 """The vector backend: groups of neighbouring members in the lanes of the processor's vectors.
 
-Members that leave their group (a failure, stiffness of a few) are run again alone, from their start,
-by the scalar engine, which tells what is wrong with them.
+Members that leave their group (a failure, stiffness of a few) are run again alone, from their
+start, by the scalar engine, which tells what is wrong with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
 from estimica.base.arrays import Flags, Indices, Vector
+from estimica.base.errors import SimulationError
 from estimica.simulate.ensemble.groups import LaneModel, Task, lane_model, run_groups
 from estimica.simulate.ensemble.members import (
     NO_START,
@@ -43,12 +45,13 @@ class VectorEnsemble:
     def at_values(self, values: Vector, times: Vector) -> EnsembleRun:
         """Outputs and derivatives of every member, from its independent constants."""
         kernel = self.response.configuration.kernel
-        Y = np.full((len(values), len(times), kernel.ny), np.nan)
-        YS = np.full((*Y.shape, kernel.m), np.nan)
+        Y = np.empty((len(values), len(times), kernel.ny))
+        YS = np.empty((*Y.shape, kernel.m))
         begun = self._begin(values)
         task = Task(self.response, times, *begun, Y, YS)
         status, failures = _statuses(begun[1], len(values))
         alone = ~run_groups(self._model, task, self.threads)
+        Y[alone], YS[alone] = np.nan, np.nan
         for which in _some(alone, begun[1]):
             run = self._alone(values[which], times)
             Y[which], YS[which], status[which] = run.Y, run.YS, run.status
@@ -80,12 +83,26 @@ class VectorEnsemble:
             failures |= {int(which[k]): text for k, text in part.failures.items()}
         return NormalEquations(*whole, status, failures)
 
-    def _begin(self, values: Vector) -> tuple[Vector | None, Members | None]:
-        """Independent constants where starts follow from them by a formula, else the starts."""
+    def _begin(self, values: Vector) -> tuple[Vector | None, Members | None, Vector]:
+        """Independent constants where starts follow from them by a formula, else the starts; and
+        where algebraic unknowns are looked for."""
         initialiser = self.response.configuration.initialiser
-        if initialiser.implicit or initialiser.n_unknowns:
-            return None, begin_values(self.response, values)
-        return np.ascontiguousarray(values, np.float64), None
+        near = None if initialiser.implicit else self._unknowns
+        if near is None:
+            return None, begin_values(self.response, values), np.zeros((0, 0))
+        return np.ascontiguousarray(values, np.float64), None, np.tile(near, (len(values), 1))
+
+    @cached_property
+    def _unknowns(self) -> Vector | None:
+        """The algebraic unknowns at the start with the constants that the response was set up with:
+        Newton's method finds those of its members from there. None where there are none."""
+        r = self.response
+        if not r.configuration.initialiser.n_unknowns:
+            return np.zeros(0)
+        try:
+            return r.configuration.initialiser.start(r.values, r.begin, r.pieces.values[0]).z
+        except SimulationError:
+            return None
 
     def _alone(self, values: Vector, times: Vector) -> EnsembleRun:
         return run_scalar(self.response, begin_values(self.response, values), None, times)

@@ -130,10 +130,11 @@ def process_of(binary: FmuBinary) -> FmuProcess:
     return found
 
 
-def _close_all() -> None:
+def close_processes() -> None:
+    """End all of them; they start again when they are needed."""
     for process in list(_ALL):
         process.close()
     close_fork_server()
 
 
-atexit.register(_close_all)
+atexit.register(close_processes)

@@ -11,8 +11,7 @@ from estimica.base.problems import Problem
 from estimica.base.signals import Hold, Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
-from estimica.simulate.linear.model import LinearModel
-from estimica.simulate.linear.sampled import between_instants
+from estimica.simulate.kinds import is_linear
 from estimica.study.case import InputColumn
 from estimica.study.estimation import LIKELIHOODS, Estimation
 from estimica.study.fields.noise import Sigma
@@ -60,10 +59,12 @@ OTHER_SAMPLING = 0.01
 
 def check_sampling(record: Record, model: Model) -> Iterator[Problem]:
     """Samples of a model in discrete time that are not at its instants, or not at each of them."""
-    step = model.sample_time if isinstance(model, LinearModel) else None
+    step = model.sample_time if is_linear(model) else None
     stamps = np.unique(np.concatenate([m.time for m in record.outputs] or [np.zeros(0)]))
     if step is None or len(stamps) < 2:
         return
+    from estimica.simulate.linear.sampled import between_instants
+
     held = [s.time for s in record.inputs.values() if len(s.time) > 1]
     rows = np.unique(np.concatenate([stamps, *held]))  # outputs may be missing in some
     where, apart = f"case '{record.case.name}'", float(np.median(np.diff(rows)))

@@ -14,7 +14,6 @@ import numpy as np
 
 from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import CaseError, ModelError, SourceError
-from estimica.simulate.linear.constructors import is_state_space, is_transfer_function
 from estimica.study.prefilter import Prefilter
 
 #: how far inside the unit circle poles of a sampled filter must lie: with one at 1 - 1e-9 it takes
@@ -103,7 +102,11 @@ def _number(poles: Complex) -> str:
 
 
 def _continuous(given: Prefilter) -> PrefilterSystem:
-    from estimica.simulate.linear.constructors import state_space, transfer_function
+    from estimica.simulate.linear.constructors import (
+        is_state_space,
+        state_space,
+        transfer_function,
+    )
 
     made_by = state_space if is_state_space(given.transfer) else transfer_function
     try:
@@ -136,6 +139,8 @@ def _sampled(given: Any, time: Vector, step: float) -> PrefilterSystem | None:
             "give a filter in s",
         )
     from scipy.signal import tf2ss
+
+    from estimica.simulate.linear.constructors import is_transfer_function
 
     if is_transfer_function(given):
         if (given.noutputs, given.ninputs) != (1, 1):

@@ -60,7 +60,11 @@ Runs = Annotated[
 ]
 
 runs_app = typer.Typer(
-    help="List, show, name, compare and delete stored runs.", invoke_without_command=True
+    name="runs",
+    help="List, show, name, compare and delete stored runs.",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
 
 

@@ -5,89 +5,66 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimica.simulate.engine.lanes.vectors import (
+    add4,
+    add8,
+    divide4,
+    divide8,
+    subtract4,
+    subtract8,
+)
 from estimica.simulate.engine.linear_algebra import add_entries, add_product
-from estimica.simulate.engine.units import engine_function, loop_function, part
+from estimica.simulate.engine.units import engine_function, part
 
 Vector = Any
-
-
-def _loops(lanes: int) -> tuple[Any, Any, Any, Any]:
-    """Loops over so many lanes, a number that the compiler knows: they become vectors."""
-
-    @loop_function
-    def subtract(n: int, target: Vector, factor: Vector, source: Vector) -> None:
-        """target -= factor source for n numbers."""
-        for j in range(n):
-            for k in range(lanes):
-                target[j * lanes + k] -= factor[k] * source[j * lanes + k]
-
-    @loop_function
-    def accumulate(n: int, target: Vector, factor: Vector, source: Vector) -> None:
-        """target += factor source for n numbers."""
-        for j in range(n):
-            for k in range(lanes):
-                target[j * lanes + k] += factor[k] * source[j * lanes + k]
-
-    @loop_function
-    def divide(n: int, target: Vector, divisor: Vector) -> None:
-        """target /= divisor for n numbers."""
-        for j in range(n):
-            for k in range(lanes):
-                target[j * lanes + k] /= divisor[k]
-
-    @engine_function
-    def choose(a: Vector, n: int, k: int, pivot: Vector) -> bool:
-        """The largest element of column k for every lane; whether one is not in row k."""
-        moved = False
-        for lane in range(lanes):
-            best, big = k, abs(a[(k * n + k) * lanes + lane])
-            for i in range(k + 1, n):
-                size = abs(a[(i * n + k) * lanes + lane])
-                if size > big:
-                    best, big = i, size
-            pivot[k * lanes + lane] = best
-            moved = moved or best != k
-        return moved
-
-    return subtract, accumulate, divide, choose
-
-
-_subtract4, _accumulate4, _divide4, _choose4 = _loops(4)
-_subtract8, _accumulate8, _divide8, _choose8 = _loops(8)
 
 
 @engine_function
 def subtract(lanes: int, n: int, target: Vector, factor: Vector, source: Vector) -> None:
     """target -= factor source for n numbers."""
     if lanes == 8:
-        _subtract8(n, target, factor, source)
+        for j in range(n):
+            subtract8(part(target, 8 * j), factor, part(source, 8 * j))
     else:
-        _subtract4(n, target, factor, source)
+        for j in range(n):
+            subtract4(part(target, 4 * j), factor, part(source, 4 * j))
 
 
 @engine_function
 def accumulate(lanes: int, n: int, target: Vector, factor: Vector, source: Vector) -> None:
     """target += factor source for n numbers."""
     if lanes == 8:
-        _accumulate8(n, target, factor, source)
+        for j in range(n):
+            add8(part(target, 8 * j), factor, part(source, 8 * j))
     else:
-        _accumulate4(n, target, factor, source)
+        for j in range(n):
+            add4(part(target, 4 * j), factor, part(source, 4 * j))
 
 
 @engine_function
 def divide(lanes: int, n: int, target: Vector, divisor: Vector) -> None:
     """target /= divisor for n numbers."""
     if lanes == 8:
-        _divide8(n, target, divisor)
+        for j in range(n):
+            divide8(part(target, 8 * j), divisor)
     else:
-        _divide4(n, target, divisor)
+        for j in range(n):
+            divide4(part(target, 4 * j), divisor)
 
 
 @engine_function
 def _choose(lanes: int, a: Vector, n: int, k: int, pivot: Vector) -> bool:
-    if lanes == 8:
-        return _choose8(a, n, k, pivot)
-    return _choose4(a, n, k, pivot)
+    """The largest element of column k for every lane; whether one is not in row k."""
+    moved = False
+    for lane in range(lanes):
+        best, big = k, abs(a[(k * n + k) * lanes + lane])
+        for i in range(k + 1, n):
+            size = abs(a[(i * n + k) * lanes + lane])
+            if size > big:
+                best, big = i, size
+        pivot[k * lanes + lane] = best
+        moved = moved or best != k
+    return moved
 
 
 @engine_function

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate.engine import layout as at
+from estimica.simulate.engine.methods import dormand_prince as pair
 from estimica.simulate.engine.units import engine_function, loop_function, part
 
 Vector = Any
@@ -38,22 +39,70 @@ def _add_rows(n: int, rows: int, total: Vector, values: Vector) -> None:
             total[j] += values[i * n + j]
 
 
+@loop_function
+def _add_pair(
+    n: int, rows: int, total: Vector, h: float, rtol: float, w0: Vector, w1: Vector, atol: Vector,
+    k1: Vector, k3: Vector, k4: Vector, k5: Vector, k6: Vector, k7: Vector,
+) -> None:  # fmt: skip
+    """total := the sums of columns of the squared difference of both formulae, in tolerances."""
+    for j in range(n):
+        total[j] = 0.0
+    for i in range(rows):
+        for j in range(i * n, i * n + n):
+            a = pair.E1 * k1[j] + pair.E3 * k3[j] + pair.E4 * k4[j]
+            b = pair.E5 * k5[j] + pair.E6 * k6[j] + pair.E7 * k7[j]
+            q = h * (a + b) / (atol[j] + rtol * max(abs(w0[j]), abs(w1[j])))
+            total[j - i * n] += q * q
+
+
+@engine_function
+def _add_pair_from(
+    iw: Vector, rw: Vector, h: float, first: int, columns: int, total: Vector
+) -> None:
+    rows = iw[at.NX] // iw[at.LANES]
+    _add_pair(
+        columns, rows, total, h, rw[iw[at.O_SETTING] + at.RTOL],
+        part(rw, iw[at.O_W0] + first), part(rw, iw[at.O_W1] + first),
+        part(rw, iw[at.O_ATOL] + first), part(rw, iw[at.O_K1] + first),
+        part(rw, iw[at.O_K3] + first), part(rw, iw[at.O_K4] + first),
+        part(rw, iw[at.O_K5] + first), part(rw, iw[at.O_K6] + first),
+        part(rw, iw[at.O_K7] + first),
+    )  # fmt: skip
+
+
+@engine_function
+def measure_pair(iw: Vector, rw: Vector, h: float) -> None:
+    """The error of every member in a trial of the explicit method."""
+    lanes, m = iw[at.LANES], iw[at.M] * iw[at.ERROR_TEST]
+    _add_pair_from(iw, rw, h, 0, lanes, part(rw, iw[at.O_LANE_ERROR]))
+    if m > 0:
+        _add_pair_from(iw, rw, h, iw[at.NX], m * lanes, part(rw, iw[at.O_LANE_WORK]))
+    _report(iw, rw, m)
+
+
 @engine_function
 def measure(iw: Vector, rw: Vector, m: int) -> None:
-    """The error of every member, from E: the root of the mean over the states, of the states or of
-    the worst of m tuners; the worst of the group is reported, and what is no number wins."""
-    width, total = iw[at.LANES], part(rw, iw[at.O_LANE_WORK])
-    nx, error = iw[at.NX], part(rw, iw[at.O_LANE_ERROR])
-    states = nx // width
-    _add_rows(width, states, error, part(rw, iw[at.O_E]))
+    """The error of every member, from E, of the states and of m tuners."""
+    lanes, nx = iw[at.LANES], iw[at.NX]
+    _add_rows(lanes, nx // lanes, part(rw, iw[at.O_LANE_ERROR]), part(rw, iw[at.O_E]))
     if m > 0:
-        _add_rows(m * width, states, total, part(rw, iw[at.O_E] + nx))
-        for j in range(m):
-            for k in range(width):
-                if not total[j * width + k] <= error[k]:
-                    error[k] = total[j * width + k]
-    worst, rows = 0.0, max(1, states - iw[at.NMEMORY])
-    for k in range(width):
+        _add_rows(m * lanes, nx // lanes, part(rw, iw[at.O_LANE_WORK]), part(rw, iw[at.O_E] + nx))
+    _report(iw, rw, m)
+
+
+@engine_function
+def _report(iw: Vector, rw: Vector, m: int) -> None:
+    """From sums of squares the root of the mean over the states, of the states or of the worst of m
+    tuners; the worst of the group is reported, and what is no number wins."""
+    lanes, error, total = iw[at.LANES], part(rw, iw[at.O_LANE_ERROR]), iw[at.O_LANE_WORK]
+    for j in range(m):
+        for k in range(lanes):
+            # a choice of what to store would become a store under a mask, which is slow; the
+            # difference is zero, or no number
+            known, other = error[k], rw[total + j * lanes + k]
+            error[k] = max(known, other) + (other - other)
+    worst, rows = 0.0, max(1, iw[at.NX] // lanes - iw[at.NMEMORY])
+    for k in range(lanes):
         error[k] = np.sqrt(error[k] / rows) if rw[iw[at.O_LANE_ALIVE] + k] > 0.0 else 0.0
         if not error[k] <= worst:
             worst = error[k]
@@ -84,25 +133,43 @@ def collapse(iw: Vector, rw: Vector) -> int:
     return 0 if 0 < iw[at.ALIVE] < before else 1
 
 
+@loop_function
+def _add_differences(n: int, rows: int, total: Vector, a: Vector, b: Vector) -> None:
+    """total := the sums of columns of (a - b)²."""
+    for j in range(n):
+        total[j] = 0.0
+    for i in range(rows):
+        for j in range(i * n, i * n + n):
+            total[j - i * n] += (a[j] - b[j]) ** 2
+
+
+@engine_function
+def _add_rates(iw: Vector, rw: Vector, first: int, rows: int) -> None:
+    """Adds to LANE_RATE what is larger: |k7 - k6| / |w1 - wt| of these rows."""
+    lanes, rate = iw[at.LANES], iw[at.O_LANE_RATE]
+    top, bottom = iw[at.O_LANE_WORK], iw[at.O_LANE_WORK] + lanes
+    _add_differences(lanes, rows, part(rw, top), part(rw, iw[at.O_K7] + first),
+                     part(rw, iw[at.O_K6] + first))  # fmt: skip
+    _add_differences(lanes, rows, part(rw, bottom), part(rw, iw[at.O_W1] + first),
+                     part(rw, iw[at.O_WT] + first))  # fmt: skip
+    for k in range(lanes):
+        if rw[bottom + k] > 0.0:
+            rw[rate + k] = max(rw[rate + k], np.sqrt(rw[top + k] / rw[bottom + k]))
+
+
 @engine_function
 def rate(iw: Vector, rw: Vector, h: float) -> None:
     """|h lambda| of every member, as `dormand_prince.stiffness`; the largest is reported."""
-    width, nx = iw[at.LANES], iw[at.NX]
-    k6, k7, wt, w1 = iw[at.O_K6], iw[at.O_K7], iw[at.O_WT], iw[at.O_W1]
+    lanes, nx, rates = iw[at.LANES], iw[at.NX], iw[at.O_LANE_RATE]
+    for k in range(lanes):
+        rw[rates + k] = 0.0
+    _add_rates(iw, rw, 0, nx // lanes)
+    if iw[at.ERROR_TEST] and iw[at.M]:
+        _add_rates(iw, rw, nx, nx * iw[at.M] // lanes)
     worst = 0.0
-    n = iw[at.N] if iw[at.ERROR_TEST] else nx
-    for lane in range(width):
-        largest = 0.0
-        for first, last in ((0, nx), (nx, n)):
-            top, bottom = 0.0, 0.0
-            for i in range(first + lane, last, width):
-                top += (rw[k7 + i] - rw[k6 + i]) ** 2
-                bottom += (rw[w1 + i] - rw[wt + i]) ** 2
-            if bottom > 0.0:
-                largest = max(largest, np.sqrt(top / bottom))
-        alive = rw[iw[at.O_LANE_ALIVE] + lane] > 0.0
-        rw[iw[at.O_LANE_RATE] + lane] = h * largest if alive else 0.0
-        worst = max(worst, rw[iw[at.O_LANE_RATE] + lane])
+    for k in range(lanes):
+        rw[rates + k] *= h if rw[iw[at.O_LANE_ALIVE] + k] > 0.0 else 0.0
+        worst = max(worst, rw[rates + k])
     rw[iw[at.O_REPORT] + at.R_LANES] = worst
 
 

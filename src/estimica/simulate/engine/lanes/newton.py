@@ -103,7 +103,7 @@ def _newton(iw: Vector, rw: Vector) -> int:
         if rw[iw[at.O_LANE_ALIVE] + k] > 0.0:
             if not iw[at.LINEAR_Z] and _has_escaped(iw, rw, k):
                 error[k] = np.nan
-            if not error[k] == 0.0:
+            if error[k] != 0.0:
                 failed = FAILED
     return failed
 

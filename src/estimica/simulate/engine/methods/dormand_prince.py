@@ -330,6 +330,34 @@ def dense(iw: Vector, rw: Vector, h: float, theta: float, n: int) -> int:
     return wd
 
 
+@loop_function
+def _interpolate_at_once(
+    n: int, out: Vector, theta: float, h: float, w0: Vector, w1: Vector, k1: Vector, k3: Vector,
+    k4: Vector, k5: Vector, k6: Vector, k7: Vector,
+) -> None:  # fmt: skip
+    rest = 1.0 - theta
+    both = (theta * rest) ** 2 * h
+    rise, first, last = theta**2 * (3.0 - 2.0 * theta), h * theta * rest**2, -h * theta**2 * rest
+    c1, c3, c4, c5, c6 = first + both * D1, both * D3, both * D4, both * D5, both * D6
+    c7 = last + both * D7
+    for i in range(n):
+        a = c1 * k1[i] + c3 * k3[i] + c4 * k4[i]
+        b = c5 * k5[i] + c6 * k6[i] + c7 * k7[i]
+        out[i] = w0[i] + rise * (w1[i] - w0[i]) + (a + b)
+
+
+@engine_function
+def dense_at_once(iw: Vector, rw: Vector, h: float, theta: float) -> int:
+    """[x; S] at a fraction of an explicit step without its polynomial, for few points of it."""
+    wd = iw[at.O_WD]
+    _interpolate_at_once(
+        iw[at.N], part(rw, wd), theta, h, part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]),
+        part(rw, iw[at.O_K1]), part(rw, iw[at.O_K3]), part(rw, iw[at.O_K4]),
+        part(rw, iw[at.O_K5]), part(rw, iw[at.O_K6]), part(rw, iw[at.O_K7]),
+    )  # fmt: skip
+    return wd
+
+
 #: where the polynomial is compared with the model. The ends of a step may be exact where the way
 #: between them is not: both formulae solve the mixing in a tank that is filled, y' = (a - y)/t,
 #: without any error. What is wrong in between is a bump, and at a quarter of the step its slope is

@@ -44,7 +44,8 @@ BLOCK = 64
 _PARAMETERS = (
     "int count, int some, const int *members, const double *thetas, const double *starts, "
     "const double *values, const double *slopes, const double *times, int n_pieces, int n_times, "
-    "const double *measured, long long stride, const double *weight, double *square, "
+    "const double *measured, long long stride, int picked, const int *picks, "
+    "const double *weight, double *square, "
     "double *gradient, double *information, int *status, int *place, double *stopped"
 )
 _MODES = """
@@ -61,6 +62,8 @@ _MODES = """
   status[member] = q.result; \\
   place[member] = q.where; \\
   stopped[member] = q.t
+#define MEASURED measured + (size_t)(picked ? picks[member] : member) * stride \\
+  + (size_t)q.sample * NY
 #if MODE == 1
 #define RESULTS
 #define RECORD write_out(y, square + ((size_t)member * n_times + q.sample) * NY, \\
@@ -68,7 +71,7 @@ _MODES = """
 #define STORE
 #elif MODE == 2
 #define RESULTS
-#define RECORD write_rows(y, measured + (size_t)member * stride + (size_t)q.sample * NY, \\
+#define RECORD write_rows(y, MEASURED, \\
     weight + (size_t)q.sample * NY, \\
     square + ((size_t)member * NY * n_times + q.sample) * (M + 1), (size_t)n_times * (M + 1))
 #define STORE
@@ -79,7 +82,7 @@ _MODES = """
 #else
 #define RESULTS double sums[AT_LEAST_ONE(NSUMS)]; EACH(i, NSUMS) SUM(i) = 0.0
 #endif
-#define RECORD record(y, measured + (size_t)member * stride + (size_t)q.sample * NY, \\
+#define RECORD record(y, MEASURED, \\
                       weight + (size_t)q.sample * NY, sums)
 #define STORE store(sums, square + (size_t)member * NY, gradient + (size_t)member * NY * M, \\
                     information + (size_t)member * NY * M * M)

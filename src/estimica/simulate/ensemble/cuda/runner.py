@@ -17,6 +17,20 @@ _MOST_MEMBERS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
+class Data:
+    """What outputs are compared with, on the device: the values of a member begin `stride` numbers
+    after those of the one before, or at its pick."""
+
+    values: Any
+    stride: int
+    picks: Any
+    weight: Any
+
+
+NO_DATA = Data(None, 0, None, None)
+
+
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """How the runs of all members ended: status of the engine, place to blame, time."""
 
@@ -45,15 +59,23 @@ class Samples:
 
 
 def run_normal(
-    program: Program, thetas: Any, value: Any, weight: Any, launcher: Launcher, host: bool = True
+    program: Program,
+    thetas: Any,
+    value: Any,
+    weight: Any,
+    launcher: Launcher,
+    *,
+    host: bool = True,
+    which: Any = None,
 ) -> NormalSums:
     """Normal equations at tuners (L, m), for measured values (1 or L, N, ny) and weights (N, ny).
 
+    With `which` (L,) the values of member l are value[which[l]], which stay where they are then.
     All arrays may be on the host or on the device; results are on the host, unless they shall stay.
     """
     one = _Runs(program, launcher, ROWS if program.rows else SUMS)
     n, ny, m, many = len(program.times), program.ny, program.m, len(thetas)
-    own = len(value) > 1 and len(value) == many
+    own = which is None and len(value) > 1
     xp = launcher.xp
     weight = xp.ascontiguousarray(xp.asarray(weight, np.float64))
     shared = None if own else xp.ascontiguousarray(xp.asarray(value, np.float64))
@@ -61,9 +83,10 @@ def run_normal(
     size += ny * n * (m + 1) if program.rows else 0
     parts = []
     for chunk in _chunks(many, 8 * size, launcher.room(), host or program.rows):
-        values = xp.ascontiguousarray(xp.asarray(value[chunk])) if own else shared
-        stride = n * ny if own else 0
-        results, outcome = one.normal(thetas[chunk], values, stride, weight)
+        values = xp.ascontiguousarray(xp.asarray(value[chunk], np.float64)) if own else shared
+        picks = None if which is None else xp.asarray(which[chunk]).astype(np.int32)
+        data = Data(values, 0 if len(value) == 1 else n * ny, picks, weight)
+        results, outcome = one.normal(thetas[chunk], data)
         failed = outcome[0] != DONE
         for array in results:
             array[failed] = np.nan
@@ -80,7 +103,7 @@ def run_samples(program: Program, thetas: Any, launcher: Launcher, host: bool = 
     for chunk in _chunks(len(thetas), 8 * (m + n * ny * (1 + m)), launcher.room(), host):
         many = len(thetas[chunk])
         results = [one.xp.full((many, n, ny), np.nan), one.xp.full((many, n, ny, m), np.nan)]
-        outcome = one(thetas[chunk], [*results, None], None, 0, None)
+        outcome = one(thetas[chunk], [*results, None], NO_DATA)
         parts.append(_handed([*results, *outcome], launcher, host))
     Y, YS, *ends = _joined(parts, launcher, host)
     return Samples(Y, YS, Outcome(*ends))
@@ -95,23 +118,19 @@ class _Runs:
         arrays = (program.starts, program.values, program.slopes, program.times)
         self.experiment = tuple(self.xp.asarray(a) for a in arrays)
 
-    def normal(
-        self, thetas: Any, values: Any, stride: int, weight: Any
-    ) -> tuple[list[Any], tuple[Any, Any, Any]]:
+    def normal(self, thetas: Any, data: Data) -> tuple[list[Any], tuple[Any, Any, Any]]:
         """Σ r², Jᵀr, JᵀJ of some members, and how they ended."""
         xp, many, ny, m = self.xp, len(thetas), self.program.ny, self.program.m
         if self.mode == SUMS:
             results = [xp.zeros((many, *shape)) for shape in ((ny,), (ny, m), (ny, m, m))]
-            return results, self(thetas, results, values, stride, weight)
+            return results, self(thetas, results, data)
         rows = xp.empty((many, ny, len(self.program.times), m + 1))
-        outcome = self(thetas, [rows, None, None], values, stride, weight)
+        outcome = self(thetas, [rows, None, None], data)
         products = xp.matmul(xp.swapaxes(rows, 2, 3), rows)
         parts = (products[..., m, m], products[..., m, :m], products[..., :m, :m])
         return [xp.ascontiguousarray(part) for part in parts], outcome
 
-    def __call__(
-        self, thetas: Any, results: list[Any], values: Any, stride: int, weight: Any
-    ) -> tuple[Any, Any, Any]:
+    def __call__(self, thetas: Any, results: list[Any], data: Data) -> tuple[Any, Any, Any]:
         """Status, place and time of every member; results are filled."""
         xp, many = self.xp, len(thetas)
         given = xp.ascontiguousarray(xp.asarray(thetas, np.float64))
@@ -127,8 +146,9 @@ class _Runs:
             arguments = (
                 np.int32(count), np.int32(members is not None), pointer(members), given,
                 *self.experiment, np.int32(len(self.program.starts)),
-                np.int32(len(self.program.times)), pointer(values), np.int64(stride),
-                pointer(weight), *(pointer(r) for r in results), status, place, stopped,
+                np.int32(len(self.program.times)), pointer(data.values),
+                np.int64(data.stride), np.int32(data.picks is not None), pointer(data.picks),
+                pointer(data.weight), *(pointer(r) for r in results), status, place, stopped,
             )  # fmt: skip
             self.launcher.run(text, self.mode, count, self.program.block, arguments)
         return status, place, stopped

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from estimica.compiled.llvm.numba import intrinsic, ir, types
-from estimica.simulate.engine.units import engine_function, reals_at
+from estimica.compiled.llvm.deferred import ir, types
+from estimica.simulate.engine.units import engine_function, intrinsic, reals_at
 from estimica.simulate.fmu.loop import layout as at
 
 Vector = Any
@@ -232,13 +232,13 @@ def initialise(iw: Vector, rw: Vector, k: int) -> int:
 # may hand over more arguments than the function takes: one shape of call serves many functions.
 
 
-_WORD, _REAL, _STATUS = ir.IntType(64), ir.DoubleType(), ir.IntType(32)
-
-
-def _called(builder: Any, kinds: list[Any], values: Any) -> Any:
-    kind = ir.FunctionType(_STATUS, kinds)
+def _called(builder: Any, kinds: str, values: Any) -> Any:
+    """A call with arguments of these kinds: w, a word (a whole number or an address), and r, a
+    real; its status comes back."""
+    known = {"w": ir.IntType(64), "r": ir.DoubleType()}
+    kind = ir.FunctionType(ir.IntType(32), [known[k] for k in kinds])
     pointer = builder.inttoptr(values[0], kind.as_pointer())
-    return builder.sext(builder.call(pointer, list(values[1:])), _WORD)
+    return builder.sext(builder.call(pointer, list(values[1:])), known["w"])
 
 
 @intrinsic
@@ -249,7 +249,7 @@ def call_fmi(
     signature = types.int64(*([types.int64] * 10))
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return _called(builder, [_WORD] * 9, values)
+        return _called(builder, 9 * "w", values)
 
     return signature, generate
 
@@ -260,7 +260,7 @@ def call_fmi_time(typing: Any, f: Any, c: Any, t: Any) -> Any:
     signature = types.int64(types.int64, types.int64, types.float64)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return _called(builder, [_WORD, _REAL], values)
+        return _called(builder, "wr", values)
 
     return signature, generate
 
@@ -274,7 +274,7 @@ def call_fmi_setup(
     signature = word(word, word, word, real, real, word, real)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return _called(builder, [_WORD, _WORD, _REAL, _REAL, _WORD, _REAL], values)
+        return _called(builder, "wwrrwr", values)
 
     return signature, generate
 
@@ -288,7 +288,7 @@ def call_fmi_step(
     signature = word(word, word, real, real, word, word, word, word, word)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return _called(builder, [_WORD, _REAL, _REAL, *([_WORD] * 5)], values)
+        return _called(builder, "wrrwwwww", values)
 
     return signature, generate
 
@@ -302,7 +302,7 @@ def _memory(bits: int) -> tuple[Any, Any]:
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             pointer = builder.inttoptr(values[0], ir.IntType(bits).as_pointer())
-            return builder.sext(builder.load(pointer), _WORD)
+            return builder.sext(builder.load(pointer), ir.IntType(64))
 
         return signature, generate
 
