@@ -110,12 +110,7 @@ class BatchFits:
         objective = self.objective
         if measured is None:
             measured = [b.measured.value[None, :] for b in objective.blocks]
-        tables, first = list[Vector](), 0
-        for case in self.cases:
-            last = first + len(case.blocks)
-            tables.append(case.measured(measured[first:last]))
-            first = last
-        evaluate = AllSums(self.cases, tables)
+        evaluate = AllSums(self.cases, self._tables(measured))
         found = batch_search(
             self.problem,
             evaluate,
@@ -130,19 +125,24 @@ class BatchFits:
     def costs(self, q: Vector) -> Vector:
         """Costs of the objective's own data at coordinates (L, n); NaN where there is none."""
         data = [b.measured.value[None, :] for b in self.objective.blocks]
-        tables, first = list[Vector](), 0
-        for case in self.cases:
-            tables.append(case.measured(data[first : first + len(case.blocks)]))
-            first += len(case.blocks)
         at, limits = self.problem.coordinates, self._limits(data, len(q))
         values = at.values(q)
-        sums = AllSums(self.cases, tables)(values, np.arange(len(q)))
+        sums = AllSums(self.cases, self._tables(data))(values, np.arange(len(q)))
         finite = np.isfinite(sums.gradient).all(axis=(1, 2)) & np.isfinite(sums.square).all(axis=1)
         with np.errstate(all="ignore"):  # members that failed have NaN
             cost, _, _ = self.problem.scoring.score(sums.square, limits.low, limits.high)
             distance, _ = at.priors(values, at.slopes(values))
             cost = cost + (distance**2).sum(axis=1)
         return np.where(sums.ok & finite, cost, np.nan)
+
+    def _tables(self, measured: Sequence[Vector]) -> list[Vector]:
+        """The samples of all blocks, case by case."""
+        tables, first = list[Vector](), 0
+        for case in self.cases:
+            last = first + len(case.blocks)
+            tables.append(case.measured(measured[first:last]))
+            first = last
+        return tables
 
     def _limits(self, measured: Sequence[Vector], many: int) -> MemberLimits:
         """Bounds of the variances, and residuals that may be errors of the simulation."""
