@@ -101,7 +101,7 @@ def boiler(tuned: bool = True) -> Response:
 
 def four_states(tuned: bool = True) -> Response:
     """Four states and twelve tuners."""
-    wrt = [*"a1 a2 b1 b2 c1 c2 d1 d2 x10 x20 x30 x40".split()]
+    wrt = [*["a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "x10", "x20", "x30", "x40"]]
     inputs = {"u1": ([0.0, 5.0], [0.0, 1.0]), "u2": ([0.0, 25.0], [0.0, 1.0])}
     return load_model(ROOT / "examples/FourStates.mo").response(
         np.linspace(0.2, 40, 60),
@@ -246,7 +246,9 @@ def test_threads_change_no_bit(make: Callable[[], Response]) -> None:
     response = make()
     thetas = scattered(response, 301)
     one, two = (Ensemble(response, "vector", threads=n) for n in (1, 2))
-    measured = Measured(one.at(thetas[:1]).Y, np.ones((len(response.times), response.at().Y.shape[1])))
+    measured = Measured(
+        one.at(thetas[:1]).Y, np.ones((len(response.times), response.at().Y.shape[1]))
+    )
     first, second = (e.normal(thetas, measured) for e in (one, two))
     assert np.array_equal(first.square, second.square)
     assert np.array_equal(first.information, second.information)
