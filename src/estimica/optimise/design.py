@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from threading import Lock
 from types import MappingProxyType
 
 import numpy as np
@@ -41,7 +42,7 @@ ONE_BY_ONE = "criteria of this kind, or of this model, are taken one by one"
 #: after which progress can be told; numbers of one case, 32 MB; and the sizes between which it is
 BLOCK_WORK = 1e6
 BLOCK_NUMBERS = 4e6
-SMALLEST, LARGEST = 16, 512
+SMALLEST, LARGEST = 8, 512
 
 
 class Design:
@@ -63,6 +64,7 @@ class Design:
         order = [p for s in scorers for p in s.places]
         self.order = np.array([order.index(p) for p in places], int)
         self.simulations = 0
+        self._count = Lock()  # threads score blocks of designs
         self.differenced: set[str] = set()  # labels of criteria without exact gradients
 
     @property
@@ -182,7 +184,8 @@ class Design:
         tuners = self.unknowns.values(q)
         scoring = PopulationScoring(tuners, self.unknowns.named, courses)
         values, least = scoring.of_all(self.many, self.order)
-        self.simulations += scoring.simulations
+        with self._count:
+            self.simulations += scoring.simulations
         return ScoredDesigns(
             q,
             tuners,

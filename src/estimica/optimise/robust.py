@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from scipy.optimize import brentq
@@ -57,6 +58,7 @@ class RobustDesign:
         self.places = designs[0].places
 
         self._together = 0  # simulations of scenarios that were run together
+        self._count = Lock()  # threads score blocks of designs
 
     @property
     def simulations(self) -> int:
@@ -110,7 +112,8 @@ class RobustDesign:
         rows = in_scenarios(tuners, count)
         scoring = PopulationScoring(rows, lambda row: self.unknowns.named(row[:-1]))
         values, least = scoring.of_all(scorers, self.designs[0].order)
-        self._together += scoring.simulations
+        with self._count:
+            self._together += scoring.simulations
         scored = ScoredDesigns(
             np.repeat(q, count, axis=0),
             rows[:, :-1],

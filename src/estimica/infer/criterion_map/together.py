@@ -76,7 +76,7 @@ class JointPoints:
             if self._free:
                 held = np.zeros(start.shape, bool)
                 held[:, list(self._task.places)] = True
-                fitted = self._fits.fit(start, held=held).found
+                fitted = self._fits.fit(start, held=held).finished().found
                 good, cost, ends = fitted.proven, fitted.cost, fitted.q
             else:
                 cost = self._fits.costs(start)

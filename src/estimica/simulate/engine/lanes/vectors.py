@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from estimica.compiled.llvm.numba import intrinsic, ir, types
+from estimica.compiled.llvm.deferred import ir, types
+from estimica.simulate.engine.units import intrinsic
 
 Vector = Any
 #: a product and a sum may be one instruction
@@ -15,9 +16,9 @@ _FUSED = ("contract",)
 
 def _operation(lanes: int, names: int, operate: Callable[[Any, list[Any]], Any]) -> Any:
     """The intrinsic that puts operate(target, others ...) where its first pointer points to."""
-    kind = ir.VectorType(ir.DoubleType(), lanes)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = ir.VectorType(ir.DoubleType(), lanes)
         places = [builder.bitcast(v, kind.as_pointer()) for v in values]
         numbers = [builder.load(p, align=8) for p in places]
         builder.store(operate(builder, numbers), places[0], align=8)
