@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +66,15 @@ def test_intervals_on_a_device_are_those_of_the_fit(tmp_path: Path) -> None:
 def _limits(fits: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     own = fits.limits_at_data()
     return own.low, own.high, own.resolution
+
+
+def test_the_search_on_a_device_needs_numpy_only() -> None:
+    others = ("casadi", "scipy", "pandas", "numba", "llvmlite", "pydantic", "cupy")
+    script = (
+        f"import sys\nfor name in {others}: sys.modules[name] = None\n"
+        "import estimica.estimate.batch.device"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
