@@ -237,6 +237,47 @@ def test_what_is_done_is_found_when_the_run_is_taken_up_again(tmp_path: Path) ->
     assert {**whole.to_dict(), "seconds": 0} == {**found.to_dict(), "seconds": 0}
 
 
+def test_replicates_together_are_those_of_single_searches() -> None:
+    fit = boiler()
+    alone = es.fit(fit.study.with_(execute=es.Execution(backend="scalar")))
+    one, other = es.bootstrap(fit, 24, kind="block"), es.bootstrap(alone, 24, kind="block")
+    assert (one.worked_by.backend, other.worked_by.backend) == ("vector", "scalar")
+    assert one.values == pytest.approx(other.values, rel=1e-6)
+    assert one.costs == pytest.approx(other.costs, rel=1e-7)  # the simulations have errors
+    assert np.array_equal(one.at_bound, other.at_bound)
+    assert one.to_dict()["worked_by"] == {"backend": "vector", "alone": 0, "reason": ""}
+    assert "computed in the vector units of the processor" in str(one)
+
+
+def test_replicates_that_were_not_asked_for_together_say_why() -> None:
+    fit = puromycin()
+    asked = es.fit(fit.study.with_(execute=es.Execution(backend="vector")))
+    found = es.bootstrap(asked, 20)
+    assert found.worked_by.backend == "scalar"
+    assert found.worked_by.reason.endswith("is not simulated by the engine")
+    assert np.array_equal(found.values, es.bootstrap(fit, 20).values)
+
+
+def test_a_batch_that_was_interrupted_is_done_whole_again(tmp_path: Path) -> None:
+    fit = boiler()
+    whole = es.bootstrap(fit, 140)
+    store = Store(tmp_path / "runs.sqlite")
+
+    def stop(progress: object) -> None:
+        if progress.done == 128:  # type: ignore[attr-defined]
+            raise KeyboardInterrupt
+
+    with store.begin("bootstrap", name="p", study="", settings={}) as run:
+        begun = es.bootstrap(fit, 140, run=run, progress=stop)
+        run.close()
+    assert begun.interrupted
+    assert begun.replicates == 128
+    with store.resume("last") as run:
+        found = es.bootstrap(fit, 140, run=run, workers=2)
+    assert np.array_equal(whole.values, found.values)
+    assert {**whole.to_dict(), "seconds": 0} == {**found.to_dict(), "seconds": 0}
+
+
 def test_replicates_of_the_boiler_cost_less_than_its_fit() -> None:
     fit = boiler()
     found = es.bootstrap(fit, 25)

@@ -24,6 +24,8 @@ T = TypeVar("T")
 #: beside them (a tenth for the boiler of the examples), few enough that what an interruption loses
 #: is little
 SIZE = 128
+#: the same on a graphics card, which has as many threads and more
+SIZE_ON_CARD = 1 << 16
 #: how a backend is called in a sentence
 WORDS = {
     "scalar": "one after the other",
@@ -100,6 +102,11 @@ def map_in_batches(
 
     items = [[pieces[keys[k]] for k in batch] for batch in open_]
     crew.map(task, items, context=context, on_done=done, batch=1)
+
+
+def size_for(backend: str) -> int:
+    """Pieces of a batch that a backend has enough to do with."""
+    return SIZE_ON_CARD if backend == "cuda" else SIZE
 
 
 @contextlib.contextmanager

@@ -117,6 +117,13 @@ class Response:
             values[self._index] = theta * self._sign
         return values
 
+    def with_all_tuners(self, thetas: Vector) -> Vector:
+        """The same for every row of `thetas`."""
+        values = np.tile(self.values, (len(thetas), 1))
+        if len(self._index):
+            values[:, self._index] = thetas * self._sign
+        return values
+
     def at(self, theta: Vector | None = None) -> Run:
         """Integrate at tuner values `theta`; a failed run is a value, with its status."""
         return self.at_values(self.with_tuners(theta), self.times)

@@ -33,6 +33,15 @@ ExecutorName = Annotated[
     str, typer.Option(help="Who does the work: local, serial, dask, or dask=ADDRESS.")
 ]
 
+BackendName = Annotated[
+    str | None,
+    typer.Option(
+        "--backend",
+        help="What simulates many members: auto, scalar, vector or cuda; by default as [execute] "
+        "of the study says.",
+    ),
+]
+
 StorePath = Annotated[
     Path | None, typer.Option(help="The store of runs; by default beside the study.")
 ]

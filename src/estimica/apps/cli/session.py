@@ -70,6 +70,7 @@ class Session:
     as_json: bool = False
     fit: str | None = None
     use: str | None = None
+    backend: str | None = None  # in place of what the study says
     _begun_with: list[Begun] = field(default_factory=list, repr=False)
     _origins: list[Origin] = field(default_factory=list, repr=False)
 
@@ -103,6 +104,8 @@ class Session:
             self._use(self.use)
         if path is None and self._source() is not None:
             asked = {**(asked or {}), TABLE: {RUN: ""}}
+        if path is None and self.backend is not None:
+            asked = {**(asked or {}), "execute": {"backend": self.backend}}
         return read_study(path or self.path, asked=asked)
 
     def _use(self, which: str) -> None:

@@ -31,6 +31,12 @@ class ModelText:
     jacobian: tuple[tuple[int, int], ...]  # (output, tuner) of the living derivatives of outputs
     operations: int  # of the longest function
 
+    @property
+    def tuners_of_groups(self) -> list[list[int]]:
+        """Whose sensitivities each group holds."""
+        columns = self.entries.columns
+        return [[j for j, a, _ in columns if begin <= a < end] for begin, end in self.groups]
+
 
 class CallsNotWritten(Exception):
     """A function calls another one, for which there is no text."""

@@ -45,6 +45,17 @@ class CaseSums:
         self._extras = predictor.extras
         self._plain = not any(self._transforms) and all(e is None for e in self._extras)
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether the unknowns are the tuners of its ensemble, and nothing else is compared."""
+        own = list(self._columns) == list(range(self._unknowns))
+        return self._plain and own and self.predictor.links.is_one_to_one
+
+    @property
+    def weight(self) -> Vector:
+        """What residuals are multiplied by, (N, ny); zero where nothing was measured."""
+        return self._weight
+
     def measured(self, values: Sequence[Vector]) -> Vector:
         """Samples (L, N_k) of every output as (L, N, ny), transformed where they are compared so.
 

@@ -107,13 +107,10 @@ class BatchFits:
 
         Without it all members are fitted to the data of the objective.
         """
-        objective = self.objective
-        if measured is None:
-            measured = [b.measured.value[None, :] for b in objective.blocks]
-        evaluate = AllSums(self.cases, self._tables(measured))
+        measured = self._data if measured is None else measured
         found = batch_search(
             self.problem,
-            evaluate,
+            self._sums(measured),
             np.ascontiguousarray(starts, np.float64),
             self._limits(measured, len(starts)),
             held=held,
@@ -122,12 +119,15 @@ class BatchFits:
         )
         return MemberFits(found, tuple(self.groups))
 
+    def limits_at_data(self) -> MemberLimits:
+        """Those of the data of the objective itself."""
+        return self._limits(self._data, 1)
+
     def costs(self, q: Vector) -> Vector:
         """Costs of the objective's own data at coordinates (L, n); NaN where there is none."""
-        data = [b.measured.value[None, :] for b in self.objective.blocks]
-        at, limits = self.problem.coordinates, self._limits(data, len(q))
+        at, limits = self.problem.coordinates, self._limits(self._data, len(q))
         values = at.values(q)
-        sums = AllSums(self.cases, self._tables(data))(values, np.arange(len(q)))
+        sums = self._sums(self._data)(values, np.arange(len(q)))
         finite = np.isfinite(sums.gradient).all(axis=(1, 2)) & np.isfinite(sums.square).all(axis=1)
         with np.errstate(all="ignore"):  # members that failed have NaN
             cost, _, _ = self.problem.scoring.score(sums.square, limits.low, limits.high)
@@ -135,14 +135,17 @@ class BatchFits:
             cost = cost + (distance**2).sum(axis=1)
         return np.where(sums.ok & finite, cost, np.nan)
 
-    def _tables(self, measured: Sequence[Vector]) -> list[Vector]:
-        """The samples of all blocks, case by case."""
+    @property
+    def _data(self) -> list[Vector]:
+        """The data of the objective, as one set for all members."""
+        return [b.measured.value[None, :] for b in self.objective.blocks]
+
+    def _sums(self, measured: Sequence[Vector]) -> AllSums:
         tables, first = list[Vector](), 0
         for case in self.cases:
-            last = first + len(case.blocks)
-            tables.append(case.measured(measured[first:last]))
-            first = last
-        return tables
+            tables.append(case.measured(measured[first : first + len(case.blocks)]))
+            first += len(case.blocks)
+        return AllSums(self.cases, tables)
 
     def _limits(self, measured: Sequence[Vector], many: int) -> MemberLimits:
         """Bounds of the variances, and residuals that may be errors of the simulation."""

@@ -279,8 +279,7 @@ class _Descent:
             self.on_point(who, self.cost[who], self.values[who], size)
 
     def _effects(self, H: Array) -> Array:
-        n = H.shape[1]
-        return H[:, range(n), range(n)]
+        return self.xp.diagonal(H, axis1=1, axis2=2)
 
     def _content(self, who: Array) -> Array:
         """What the cost is made of, next to which a gain is rounding."""
@@ -360,9 +359,10 @@ class _Descent:
         determined = positive & ((W**2).sum(axis=(1, 2)) * at.count * least**2 < 1)
         idle = (~free & ~self.held[who] & (self._effects(H) <= 0)).any(axis=1)
         away = (free & at.is_beyond(q, RUNAWAY)).any(axis=1)
-        left = xp.maximum(problem.scoring.independent - free.sum(axis=1), 1.0)
-        variance = 1.0 if problem.scoring.likelihood else self.square[who] / left
-        errors = xp.sqrt(gain / xp.maximum(variance, 1e-300))
+        errors = xp.sqrt(gain)
+        if not problem.scoring.likelihood:
+            left = xp.maximum(problem.scoring.independent - free.sum(axis=1), 1.0)
+            errors = errors / xp.sqrt(xp.maximum(self.square[who] / left, 1e-300))
         moved = relative(step, q, xp)
         close, short = (ENDED, ENDED_STEP) if ended else (ARRIVED, problem.tolerance)
         arrived = (gain <= GAIN * self.square[who]) & ((errors <= close) | (moved <= short))

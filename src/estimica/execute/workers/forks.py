@@ -8,6 +8,7 @@ itself brings threads or processes along, or where processes do not fork, worker
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -174,6 +175,7 @@ def _prepared(build: bytes) -> tuple[Any, Any]:
             context = build_context(unpickled(build, "the context"))
     except BaseException as error:
         return None, sendable(error)
+    gc.freeze()  # a collector that looks through what is shared would copy it
     return context, _alone()
 
 

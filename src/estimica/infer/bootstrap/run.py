@@ -23,7 +23,13 @@ from estimica.base.result import Progress
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
 from estimica.estimate.search.run import Status
-from estimica.execute.batches import WorkedBy, hands_for, map_in_batches, threads_for
+from estimica.execute.batches import (
+    WorkedBy,
+    hands_for,
+    map_in_batches,
+    size_for,
+    threads_for,
+)
 from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints, seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
@@ -127,7 +133,13 @@ def bootstrap(
                 )
             else:
                 map_in_batches(
-                    hands, _replicates, pieces, context=context, run=writer, on_piece=note
+                    hands,
+                    _replicates,
+                    pieces,
+                    context=context,
+                    run=writer,
+                    on_piece=note,
+                    size=size_for(bench.backend),
                 )
     except KeyboardInterrupt:
         interrupted = True

@@ -141,7 +141,7 @@ EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
 PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_BEFORE, PAST_ADD, PAST_TAKE = range(6)
 STIFF_STEP, STIFF_DENSE, STIFF_NORM, STIFF_CORRECT = range(4)
 (LANE_ERROR, LANE_RATE, LANE_PRODUCTS, LANE_EMIT, LANE_CHECK, LANE_REJECT, LANE_COLLAPSE,
- LANE_STIFF, LANE_PAIR_ERROR) = range(9)  # fmt: skip
+ LANE_STIFF, LANE_REPORT) = range(9)  # fmt: skip
 # where samples go: to the outputs of the members, or into their normal equations
 TO_OUTPUTS, TO_NORMAL = range(2)
 # a relation that changes so often in quick succession does so without end (chosen: a contact that

@@ -110,8 +110,7 @@ def error_of_trial(iw: Vector, rw: Vector, step: float) -> float:
         explicit.square_given_error(iw, rw)
         return STIFF_ERROR * explicit.error_norm(iw, rw)
     if iw[at.LANES] > 1:
-        call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, step, at.LANE_PAIR_ERROR, 0)
-        return rw[iw[at.O_REPORT] + at.R_LANES]
+        return explicit.error_of_lanes(iw, rw, step)
     explicit.square_error(iw, rw, step)
     return explicit.error_norm(iw, rw)
 

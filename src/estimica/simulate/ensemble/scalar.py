@@ -21,11 +21,7 @@ def begin(response: Response, thetas: Vector) -> Members:
 
 def values_of(response: Response, thetas: Vector) -> Vector:
     """The independent constants of every member."""
-    thetas = np.asarray(thetas, np.float64)
-    values = np.empty((len(thetas), len(response.values)))
-    for k, theta in enumerate(thetas):
-        values[k] = response.with_tuners(theta)
-    return values
+    return response.with_all_tuners(np.asarray(thetas, np.float64))
 
 
 def begin_values(response: Response, values: Vector) -> Members:

@@ -12,8 +12,8 @@ from estimica.base.quantities import Quantity
 from estimica.base.suggest import close_names, did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import TIME
+from estimica.simulate.kinds import is_linear
 from estimica.simulate.linear.frequency_function import FrequencyFunction
-from estimica.simulate.linear.model import LinearModel
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.formulas import noise_tuners
@@ -351,7 +351,8 @@ def _inputs_left(study: Study, case: Case, known: Known) -> Iterator[Problem]:
         return  # one of them is misspelt
     where = f"case '{case.name}'"
     for q in left:
-        if case.is_frequency and isinstance(study.bare, (LinearModel, FrequencyFunction)):
+        linear = is_linear(study.bare) or isinstance(study.bare, FrequencyFunction)
+        if case.is_frequency and linear:
             return  # the same at every operating point
         if not study.model.has_time:
             yield Problem("C025", where, f"input '{q.name}' is not given", "name its column")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.methods import dormand_prince as pair
 from estimica.simulate.engine.units import engine_function, loop_function, part
 
 Vector = Any
@@ -39,47 +38,6 @@ def _add_rows(n: int, rows: int, total: Vector, values: Vector) -> None:
             total[j] += values[i * n + j]
 
 
-@loop_function
-def _add_pair(
-    n: int, rows: int, total: Vector, h: float, rtol: float, w0: Vector, w1: Vector, atol: Vector,
-    k1: Vector, k3: Vector, k4: Vector, k5: Vector, k6: Vector, k7: Vector,
-) -> None:  # fmt: skip
-    """total := the sums of columns of the squared difference of both formulae, in tolerances."""
-    for j in range(n):
-        total[j] = 0.0
-    for i in range(rows):
-        for j in range(i * n, i * n + n):
-            a = pair.E1 * k1[j] + pair.E3 * k3[j] + pair.E4 * k4[j]
-            b = pair.E5 * k5[j] + pair.E6 * k6[j] + pair.E7 * k7[j]
-            q = h * (a + b) / (atol[j] + rtol * max(abs(w0[j]), abs(w1[j])))
-            total[j - i * n] += q * q
-
-
-@engine_function
-def _add_pair_from(
-    iw: Vector, rw: Vector, h: float, first: int, columns: int, total: Vector
-) -> None:
-    rows = iw[at.NX] // iw[at.LANES]
-    _add_pair(
-        columns, rows, total, h, rw[iw[at.O_SETTING] + at.RTOL],
-        part(rw, iw[at.O_W0] + first), part(rw, iw[at.O_W1] + first),
-        part(rw, iw[at.O_ATOL] + first), part(rw, iw[at.O_K1] + first),
-        part(rw, iw[at.O_K3] + first), part(rw, iw[at.O_K4] + first),
-        part(rw, iw[at.O_K5] + first), part(rw, iw[at.O_K6] + first),
-        part(rw, iw[at.O_K7] + first),
-    )  # fmt: skip
-
-
-@engine_function
-def measure_pair(iw: Vector, rw: Vector, h: float) -> None:
-    """The error of every member in a trial of the explicit method."""
-    lanes, m = iw[at.LANES], iw[at.M] * iw[at.ERROR_TEST]
-    _add_pair_from(iw, rw, h, 0, lanes, part(rw, iw[at.O_LANE_ERROR]))
-    if m > 0:
-        _add_pair_from(iw, rw, h, iw[at.NX], m * lanes, part(rw, iw[at.O_LANE_WORK]))
-    _report(iw, rw, m)
-
-
 @engine_function
 def measure(iw: Vector, rw: Vector, m: int) -> None:
     """The error of every member, from E, of the states and of m tuners."""
@@ -87,11 +45,11 @@ def measure(iw: Vector, rw: Vector, m: int) -> None:
     _add_rows(lanes, nx // lanes, part(rw, iw[at.O_LANE_ERROR]), part(rw, iw[at.O_E]))
     if m > 0:
         _add_rows(m * lanes, nx // lanes, part(rw, iw[at.O_LANE_WORK]), part(rw, iw[at.O_E] + nx))
-    _report(iw, rw, m)
+    report(iw, rw, m)
 
 
 @engine_function
-def _report(iw: Vector, rw: Vector, m: int) -> None:
+def report(iw: Vector, rw: Vector, m: int) -> None:
     """From sums of squares the root of the mean over the states, of the states or of the worst of m
     tuners; the worst of the group is reported, and what is no number wins."""
     lanes, error, total = iw[at.LANES], part(rw, iw[at.O_LANE_ERROR]), iw[at.O_LANE_WORK]

@@ -30,8 +30,8 @@ def _products(iw: Vector, rw: Vector, k: int) -> None:
 
 def _lanes(iw: Vector, rw: Vector, t: float, h: float, task: int, argument: int) -> int:
     """One of the tasks at.LANE_..."""
-    if task == at.LANE_PAIR_ERROR:
-        membership.measure_pair(iw, rw, h)
+    if task == at.LANE_REPORT:
+        membership.report(iw, rw, argument)
     elif task == at.LANE_ERROR:
         membership.measure(iw, rw, argument)
     elif task == at.LANE_RATE:

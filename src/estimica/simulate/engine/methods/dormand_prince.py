@@ -187,6 +187,46 @@ def square_error(iw: Vector, rw: Vector, h: float) -> None:
 
 
 @loop_function
+def _add_errors(
+    n: int, rows: int, total: Vector, h: float, rtol: float, w0: Vector, w1: Vector, atol: Vector,
+    k1: Vector, k3: Vector, k4: Vector, k5: Vector, k6: Vector, k7: Vector,
+) -> None:  # fmt: skip
+    """total := the sums of columns of the squared local error, in units of the tolerance."""
+    for j in range(n):
+        total[j] = 0.0
+    for i in range(rows):
+        for j in range(i * n, i * n + n):
+            a = E1 * k1[j] + E3 * k3[j] + E4 * k4[j]
+            b = E5 * k5[j] + E6 * k6[j] + E7 * k7[j]
+            q = h * (a + b) / (atol[j] + rtol * max(abs(w0[j]), abs(w1[j])))
+            total[j - i * n] += q * q
+
+
+@engine_function
+def _add_lane_errors(iw: Vector, rw: Vector, h: float, first: int, n: int, total: int) -> None:
+    """The same of rows of n from `first` on."""
+    _add_errors(
+        n, iw[at.NX] // iw[at.LANES], part(rw, total), h, rw[iw[at.O_SETTING] + at.RTOL],
+        part(rw, iw[at.O_W0] + first), part(rw, iw[at.O_W1] + first),
+        part(rw, iw[at.O_ATOL] + first), part(rw, iw[at.O_K1] + first),
+        part(rw, iw[at.O_K3] + first), part(rw, iw[at.O_K4] + first),
+        part(rw, iw[at.O_K5] + first), part(rw, iw[at.O_K6] + first),
+        part(rw, iw[at.O_K7] + first),
+    )  # fmt: skip
+
+
+@engine_function
+def error_of_lanes(iw: Vector, rw: Vector, h: float) -> float:
+    """The local error of the worst member of a group; its vectors are read once."""
+    lanes, m = iw[at.LANES], iw[at.M] * iw[at.ERROR_TEST]
+    _add_lane_errors(iw, rw, h, 0, lanes, iw[at.O_LANE_ERROR])
+    if m > 0:
+        _add_lane_errors(iw, rw, h, iw[at.NX], m * lanes, iw[at.O_LANE_WORK])
+    call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, 0.0, at.LANE_REPORT, m)
+    return rw[iw[at.O_REPORT] + at.R_LANES]
+
+
+@loop_function
 def _worst_column(m: int, e: Vector, total: Vector, rows: int, worst: float) -> float:
     """The largest sum of a column of a matrix, or `worst`; NaN wins."""
     fill(m, total, 0.0)

@@ -62,28 +62,29 @@ _MODES = """
   status[member] = q.result; \\
   place[member] = q.where; \\
   stopped[member] = q.t
-#define MEASURED measured + (size_t)(picked ? picks[member] : member) * stride \\
-  + (size_t)q.sample * NY
+#define MEASURED(sample) (measured + (size_t)(picked ? picks[member] : member) * stride \\
+                          + (size_t)(sample) * NY)
+#define WEIGHT(sample) (weight + (size_t)(sample) * NY)
+#define OUTPUTS(sample) (square + ((size_t)member * n_times + (sample)) * NY)
+#define DERIVATIVES(sample) (gradient + ((size_t)member * n_times + (sample)) * NY * M)
+#define ROW(sample) (square + ((size_t)member * NY * n_times + (sample)) * (M + 1))
+#define APART ((size_t)n_times * (M + 1))
+#define RESULTS
+#define STORE
 #if MODE == 1
-#define RESULTS
-#define RECORD write_out(y, square + ((size_t)member * n_times + q.sample) * NY, \\
-                         gradient + ((size_t)member * n_times + q.sample) * NY * M)
-#define STORE
+#define RECORD write_out(y, OUTPUTS(q.sample), DERIVATIVES(q.sample))
+#define WRITE_STATES(sample) write_outputs(y, OUTPUTS(sample), DERIVATIVES(sample))
+#define WRITE_GROUP(n, sample) write_derivatives##n(y, DERIVATIVES(sample))
 #elif MODE == 2
-#define RESULTS
-#define RECORD write_rows(y, MEASURED, \\
-    weight + (size_t)q.sample * NY, \\
-    square + ((size_t)member * NY * n_times + q.sample) * (M + 1), (size_t)n_times * (M + 1))
-#define STORE
+#define RECORD write_rows(y, MEASURED(q.sample), WEIGHT(q.sample), ROW(q.sample), APART)
+#define WRITE_STATES(sample) \\
+  write_residuals(y, MEASURED(sample), WEIGHT(sample), ROW(sample), APART)
+#define WRITE_GROUP(n, sample) write_row##n(y, WEIGHT(sample), ROW(sample), APART)
 #else
-#if SUMS_IN_SHARED && defined(__CUDACC__)
-#define RESULTS __shared__ double all_sums[AT_LEAST_ONE(NSUMS) * BLOCK]; \\
-  double *sums = all_sums + threadIdx.x; EACH(i, NSUMS) SUM(i) = 0.0
-#else
-#define RESULTS double sums[AT_LEAST_ONE(NSUMS)]; EACH(i, NSUMS) SUM(i) = 0.0
-#endif
-#define RECORD record(y, MEASURED, \\
-                      weight + (size_t)q.sample * NY, sums)
+#undef RESULTS
+#undef STORE
+#define RESULTS double sums[AT_LEAST_ONE(NSUMS)]; EACH(i, NSUMS) sums[i] = 0.0
+#define RECORD record(y, MEASURED(q.sample), WEIGHT(q.sample), sums)
 #define STORE store(sums, square + (size_t)member * NY, gradient + (size_t)member * NY * M, \\
                     information + (size_t)member * NY * M * M)
 #endif
@@ -123,11 +124,11 @@ def _program_of(response: Response) -> Program | str:
     c, pieces, method = response.configuration, response.pieces, response.options.method
     equations = tuned_equations(c.tuning, c.outputs, response.values)
     sloped = bool(np.any(pieces.slopes))
-    explicit = stiff = ""
+    explicit, stiff, grouped = "", "", False
     try:
         if method == "explicit" or (method == "auto" and not _is_stiff(response)):
             text = explicit_text(equations, UNROLLED, GROUPED)
-            reason = _too_large(text)
+            reason, grouped = _too_large(text), bool(text.groups)
             explicit = _assembled(equations, text, response.options, sloped, method == "auto")
         if method != "explicit":
             text = stiff_text(equations, sloped)
@@ -140,7 +141,7 @@ def _program_of(response: Response) -> Program | str:
     arrays = (pieces.starts, pieces.values, pieces.slopes, response.times)
     starts, values, slopes, times = (np.ascontiguousarray(a, np.float64) for a in arrays)
     m, ny = len(c.tuning.wrt), len(c.outputs)
-    rows = count_of_sums(ny, text.jacobian) > MOST_SUMS
+    rows = count_of_sums(ny, text.jacobian) > MOST_SUMS or grouped
     return Program(explicit, stiff, m, ny, BLOCK, rows, starts, values, slopes, times)
 
 
@@ -181,7 +182,7 @@ def _assembled(
         _table("ATOL", _tolerances(text, options)),
         _stiff_tables() if stiff else _pair(),
         text.text,
-        records_text(ny, m, text.jacobian),
+        records_text(ny, m, text.jacobian, text.tuners_of_groups),
         _source("frame", 1),
         _worst(text, options),
         _MODES,
@@ -217,7 +218,7 @@ def _sizes(e: TunedEquations, text: ModelText, sloped: bool, watched: bool | Non
         UNROLL=full if entries.size <= UNROLLED or text.groups else not_at_all,
         STAGE_LOOP=full if unroll else not_at_all,
         INLINING="__forceinline__" if text.operations <= INLINED else "__noinline__",
-        RUN_PARAMETERS=_PARAMETERS, SUMS_IN_SHARED=0,
+        RUN_PARAMETERS=_PARAMETERS,
         BOUNDS=BLOCK,
         RUNNING=-2,
         COLLAPSED="NEEDS_STIFF" if watched else "STEP_TOO_SMALL",

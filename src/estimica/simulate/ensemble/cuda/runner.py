@@ -124,7 +124,7 @@ class _Runs:
         if self.mode == SUMS:
             results = [xp.zeros((many, *shape)) for shape in ((ny,), (ny, m), (ny, m, m))]
             return results, self(thetas, results, data)
-        rows = xp.empty((many, ny, len(self.program.times), m + 1))
+        rows = xp.zeros((many, ny, len(self.program.times), m + 1))
         outcome = self(thetas, [rows, None, None], data)
         products = xp.matmul(xp.swapaxes(rows, 2, 3), rows)
         parts = (products[..., m, m], products[..., m, :m], products[..., :m, :m])

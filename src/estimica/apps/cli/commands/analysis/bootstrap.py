@@ -11,6 +11,7 @@ from estimica.apps.cli.console import say
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BackendName,
     BeginWith,
     ExecutorName,
     NoStore,
@@ -40,6 +41,7 @@ def bootstrap(
     use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
+    backend: BackendName = None,
     executor: ExecutorName = "local",
     store: StorePath = None,
     no_store: NoStore = False,
@@ -58,6 +60,7 @@ def bootstrap(
         as_json=as_json,
         fit=begin_with,
         use=use,
+        backend=backend,
     )
     with session.reported():
         from estimica.infer.bootstrap.run import bootstrap as repeat

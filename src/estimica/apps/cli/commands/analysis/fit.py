@@ -14,6 +14,7 @@ from estimica.apps.cli.console import WRONG_INPUT, print_json
 from estimica.apps.cli.delivery import Writer, require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BackendName,
     BeginWith,
     NoStore,
     Quiet,
@@ -70,6 +71,7 @@ def fit(
             min=1, help="Processes that share several starts; by default one for each processor."
         ),
     ] = None,
+    backend: BackendName = None,
     resume: Resume = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -85,6 +87,7 @@ def fit(
         as_json=as_json,
         fit=begin_with,
         use=use,
+        backend=backend,
     )
     with session.reported():
         require_outputs(csv, modelica, ssv, page=report)

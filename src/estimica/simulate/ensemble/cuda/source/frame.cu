@@ -29,12 +29,6 @@ static _Thread_local struct place blockIdx, blockDim, threadIdx;
 static double about_one_over(double x) { return 1.0 / x; }
 #endif
 
-/* sums of a thread stand in registers and its own memory, or beside those of its block */
-#if SUMS_IN_SHARED && defined(__CUDACC__)
-#define SUM(i) sums[(i) * BLOCK]
-#else
-#define SUM(i) sums[i]
-#endif
 #define NOT_A_NUMBER (sqrt(-1.0))
 #define INFINITE (-log(0.0))
 #define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)

@@ -1,7 +1,8 @@
 /* One member a thread, as explicit.cu, for models with more sensitivities than registers: the
    stages of the states come first; then group by group those of the sensitivities, which are linear
    and need of the others the states alone. A group stands in registers, all groups in memory, where
-   each number is read once and written once a step. */
+   each number is read once and written once a step. Samples within a step are written by each group
+   before the step is known to be good: where it is not, the next one writes them again. */
 
 #define NS (N - NX)
 #define INPUTS_OF(stage) (SLOPED ? us[stage] : us[0])
@@ -9,7 +10,17 @@
   EACH(i, size) gt[i] = g[i] + step * (sum);                 \
   slope_of_group##n(q.t + (at) * step, X[stage], c, INPUTS_OF(stage), gt, k)
 
-/* one trial step of a group: its end, its polynomial, and its error */
+/* time, place in the step, inputs and states of a sample */
+#define POINT_OF(sample)                                                                          \
+  const double at = times[sample];                                                                \
+  const int here = !(at < limit);                                                                 \
+  const double part = here ? 1.0 : (at - q.t) * per_step, left = 1.0 - part;                      \
+  double wd[AT_LEAST_ONE(NX)], y[AT_LEAST_ONE(NY + NJ)];                                          \
+  inputs(&x, here ? next : q.piece, at, u);                                                       \
+  EACH(i, NX) wd[i] = w[i] + part * ((X[6][i] - w[i]) + left * (x3[i] + part * (x4[i]             \
+                                                                  + left * x5[i])))
+
+/* one trial step of a group: its end, its samples, and its error */
 #define TRIAL_OF_GROUP(n, first, size)                                                            \
   {                                                                                               \
     double g[size], gt[size], g1[size], k1[size], k2[size], k3[size], k4[size], k5[size];         \
@@ -26,39 +37,39 @@
                                          + B6 * k6[i]);                                           \
     slope_of_group##n(q.t + step, X[6], c, INPUTS_OF(5), g1, k7);                                 \
     EACH(i, size) {                                                                               \
-      const int place = (first) + i;                                                              \
-      const double rise = g1[i] - g[i], bend = step * k1[i] - rise;                               \
       const double gap = step * (E1 * k1[i] + E3 * k3[i] + E4 * k4[i] + E5 * k5[i] + E6 * k6[i]   \
                                  + E7 * k7[i]);                                                   \
-      const double part = SCALED(gap, g[i], g1[i], NX + place);                                   \
+      const double ratio = SCALED(gap, g[i], g1[i], NX + (first) + i);                            \
       broken += k1[i] * 0.0;                                                                      \
       if (WATCHED) {                                                                              \
         rest += (k7[i] - k6[i]) * (k7[i] - k6[i]);                                                \
         under += (g1[i] - gt[i]) * (g1[i] - gt[i]);                                               \
       }                                                                                           \
-      s[(1 - now) * NS + place] = g1[i];                                                          \
-      r3[place] = bend;                                                                           \
-      r4[place] = rise - step * k7[i] - bend;                                                     \
-      r5[place] = step * (D1 * k1[i] + D3 * k3[i] + D4 * k4[i] + D5 * k5[i] + D6 * k6[i]          \
-                          + D7 * k7[i]);                                                          \
-      gt[i] = part * part;                                                                        \
+      s[(1 - now) * NS + (first) + i] = g1[i];                                                    \
+      gt[i] = ratio * ratio;                                                                      \
     }                                                                                             \
     worst = worst_of_group##n(gt, worst);                                                         \
-  }
-
-/* the derivatives of outputs within the step by the tuners of a group */
-#define OUTPUTS_OF_GROUP(n, first, size)                                                          \
-  {                                                                                               \
-    double g[size];                                                                               \
-    EACH(i, size) {                                                                               \
-      const int place = (first) + i;                                                              \
-      const double begin = s[now * NS + place], rise = s[(1 - now) * NS + place] - begin;         \
-      g[i] = begin + part * (rise + left * (r3[place] + part * (r4[place] + left * r5[place])));  \
+    if (q.sample < due) {                                                                         \
+      EACH(i, size) { /* k5 and k6 become coefficients of the polynomial, k3 its bend */          \
+        const double rise = g1[i] - g[i], bend = step * k1[i] - rise;                             \
+        k5[i] = step * (D1 * k1[i] + D3 * k3[i] + D4 * k4[i] + D5 * k5[i] + D6 * k6[i]            \
+                        + D7 * k7[i]);                                                            \
+        k6[i] = rise - step * k7[i] - bend;                                                       \
+        k3[i] = bend;                                                                             \
+      }                                                                                           \
+      for (int sample = q.sample; sample < due; sample++) {                                       \
+        POINT_OF(sample);                                                                         \
+        EACH(i, size) gt[i] = g[i] + part * ((g1[i] - g[i]) + left * (k3[i] + part * (k6[i]       \
+                                                                        + left * k5[i])));        \
+        outputs_of_group##n(at, wd, c, u, gt, y);                                                 \
+        WRITE_GROUP(n, sample);                                                                   \
+      }                                                                                           \
     }                                                                                             \
-    outputs_of_group##n(at, wd, c, u, g, y);                                                      \
   }
 
-#define FIRST_OUTPUTS_OF_GROUP(n, first, size) outputs_of_group##n(q.t, w, c, u, s + (first), y);
+#define FIRST_OUTPUTS_OF_GROUP(n, first, size)             \
+  outputs_of_group##n(q.t, w, c, u, s + (first), y);       \
+  WRITE_GROUP(n, q.sample);
 
 #define STATE_STAGE(stage, at, sum)                                   \
   EACH(i, NX) X[stage][i] = w[i] + step * (sum);                      \
@@ -72,7 +83,7 @@ SHARED_BY_ALL void __launch_bounds__(BOUNDS) run(RUN_PARAMETERS)
   const int member = some ? members[id] : id;
   const Experiment x = {starts, values, slopes, times, n_pieces, n_times};
   double c[AT_LEAST_ONE(NC)], u[AT_LEAST_ONE(NU)], w[AT_LEAST_ONE(NX)];
-  double s[2 * NS], r3[NS], r4[NS], r5[NS];
+  double s[2 * NS];
   int now = 0;
   RESULTS;
   run_constants(thetas + (size_t)member * M, c);
@@ -87,10 +98,10 @@ SHARED_BY_ALL void __launch_bounds__(BOUNDS) run(RUN_PARAMETERS)
   while (is_due(&q, &x, q.t) && q.result == RUNNING) {
     double y[AT_LEAST_ONE(NY + NJ)];
     outputs_of_states(q.t, w, c, u, y);
-    ALL_GROUPS(FIRST_OUTPUTS_OF_GROUP)
     q.where = first_broken(y, NY);
     if (q.where >= 0) q.result = NOT_FINITE_OUTPUT;
-    RECORD;
+    WRITE_STATES(q.sample);
+    ALL_GROUPS(FIRST_OUTPUTS_OF_GROUP)
     q.sample++;
   }
   if (q.result == RUNNING && q.sample == n_times) q.result = DONE;
@@ -119,6 +130,20 @@ SHARED_BY_ALL void __launch_bounds__(BOUNDS) run(RUN_PARAMETERS)
       const double part = SCALED(gap, w[i], X[6][i], i);
       worst += part * part;
       broken += k[0][i] * 0.0;
+    }
+    const double limit = arrival == q.stop ? arrival - q.blur : arrival;
+    const double later = blur_at(arrival, q.span);
+    const int next = arrival == q.stop ? piece_at(&x, q.piece, arrival, later) : q.piece;
+    const double per_step = 1.0 / step;
+    int due = q.sample;
+    while (due < n_times && times[due] <= arrival) due++;
+    double x3[AT_LEAST_ONE(NX)], x4[AT_LEAST_ONE(NX)], x5[AT_LEAST_ONE(NX)];
+    EACH(i, NX) {
+      const double rise = X[6][i] - w[i];
+      x3[i] = step * k[0][i] - rise;
+      x4[i] = rise - step * k[6][i] - x3[i];
+      x5[i] = step * (D1 * k[0][i] + D3 * k[2][i] + D4 * k[3][i] + D5 * k[4][i] + D6 * k[5][i]
+                      + D7 * k[6][i]);
     }
     ALL_GROUPS(TRIAL_OF_GROUP)
 
@@ -150,27 +175,11 @@ SHARED_BY_ALL void __launch_bounds__(BOUNDS) run(RUN_PARAMETERS)
       count_sign(&q, step, top, bottom, rest, under, is_torn(step, w, X[6], k[0], k[6]));
     }
 #endif
-    const double limit = arrival == q.stop ? arrival - q.blur : arrival;
-    const double later = blur_at(arrival, q.span);
-    const int next = arrival == q.stop ? piece_at(&x, q.piece, arrival, later) : q.piece;
-    const double per_step = 1.0 / step;
-    while (q.result == RUNNING && is_due(&q, &x, arrival)) {
-      const double at = times[q.sample];
-      const int here = !(at < limit);
-      const double part = here ? 1.0 : (at - q.t) * per_step, left = 1.0 - part;
-      double wd[AT_LEAST_ONE(NX)], y[AT_LEAST_ONE(NY + NJ)];
-      inputs(&x, here ? next : q.piece, at, u);
-      EACH(i, NX) {
-        const double rise = X[6][i] - w[i], bend = step * k[0][i] - rise;
-        const double higher = step * (D1 * k[0][i] + D3 * k[2][i] + D4 * k[3][i] + D5 * k[4][i]
-                                      + D6 * k[5][i] + D7 * k[6][i]);
-        wd[i] = w[i] + part * (rise + left * (bend + part * ((rise - step * k[6][i] - bend)
-                                                             + left * higher)));
-      }
+    while (q.result == RUNNING && q.sample < due) {
+      POINT_OF(q.sample);
       outputs_of_states(at, wd, c, u, y);
-      ALL_GROUPS(OUTPUTS_OF_GROUP)
       q.where = first_broken(y, NY);
-      RECORD;
+      WRITE_STATES(q.sample);
       q.sample++;
       q.since = 0;
       if (q.where >= 0) { q.result = NOT_FINITE_OUTPUT; q.t = at; }
@@ -182,5 +191,10 @@ SHARED_BY_ALL void __launch_bounds__(BOUNDS) run(RUN_PARAMETERS)
     CHECKED(arrival);
     arrived(&q, &x, arrival, later, next);
   }
+#if MODE == 1
+  if (q.result != DONE) /* what a trial has written that came to nothing */
+    for (int sample = q.sample; sample < n_times; sample++)
+      for (int i = 0; i < NY * M; i++) DERIVATIVES(sample)[i] = NOT_A_NUMBER;
+#endif
   FINISHED;
 }
