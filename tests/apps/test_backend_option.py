@@ -74,3 +74,32 @@ def test_a_misspelt_backend_is_told(study: Path) -> None:
     assert "backend: 'vectro' is none of 'auto', 'scalar', 'vector', 'cuda'" in " ".join(
         found.stderr.split()
     )
+
+
+DEMAND = """
+[[criterion]]
+name = "slow"
+kind = "rise-time"
+of = "y"
+demand = 3.0
+
+[montecarlo.draw]
+tau = { min = 0.8, max = 1.6 }
+
+[sweep]
+vary = { tau = [0.5, 0.8, 1.0, 1.3, 1.6] }
+"""
+ASKED = {
+    "montecarlo": ["--samples", "12"],
+    "sweep": [],
+    "map": ["K", "tau", "--points", "5"],
+}
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_designs_and_maps_take_the_option_too(study: Path, command: str) -> None:
+    study.write_text(STUDY + DEMAND, encoding="utf-8")
+    own = [command, str(study), *ASKED[command], "--workers", "1", "--no-store", "--json"]
+    for more, backend in (([], "scalar"), (["--backend", "vector"], "vector")):
+        found = CliRunner().invoke(app, [*own, *more])
+        assert json.loads(found.stdout)["worked_by"]["backend"] == backend

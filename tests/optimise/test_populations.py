@@ -9,18 +9,23 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import estimica as es
 from estimica.base.result import Progress
+from estimica.execute.batches import WorkedBy
 from estimica.execute.runs.record import Status
 from estimica.execute.runs.store import Store
-from estimica.optimise.assess.run import blocks, sampled_study
+from estimica.optimise.assess.pieces import blocks, joined, of_rows
+from estimica.optimise.assess.pieces import scored as score_samples
+from estimica.optimise.assess.run import sampled_study
 from estimica.optimise.batch import point_from_dict, scored
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.criteria.value_only.scores import ValueOnlyScorer
 from estimica.optimise.design import Design, prepare_design
 from estimica.optimise.robust import RobustDesign, combined, prepare_any_design
+from estimica.study.estimation import Execution
 from estimica.study.tables.optimisation import optimise_table
 
 RTOL = 1e-6  # of a study that says nothing else
@@ -209,6 +214,43 @@ def test_values_together_are_as_exact_as_one_by_one() -> None:
     assert (np.abs(together - right).max(axis=0) <= np.maximum(off, 1e-9)).all()
 
 
+@pytest.mark.parametrize("hold", ["previous", "linear"])
+def test_inputs_that_jump_and_turn_are_seen_from_both_sides(hold: str) -> None:
+    columns = {"time": [0, 0.5, 1.3, 2.0, 3.1, 4.0], "u": [0, 1.0, -0.5, 2.0, 0.3, 0.3]}
+    table = pd.DataFrame({**columns, "y": columns["u"]})
+    case = es.Case("c", table, inputs={"u": es.InputColumn("u", hold=hold)}, outputs={"y": "y"})  # type: ignore[arg-type]
+    criteria = [
+        es.Criterion("peak", "u - y", kind="peak", demand=9.0),
+        es.Criterion("mean", "u*v", kind="mean", demand=9.0),
+        es.Criterion("error", "y", kind="iae", reference="u", demand=9.0),
+    ]
+    tuners = [es.Tuner("z", start=0.4), es.Tuner("w", start=5.0)]
+    designs = []
+    for backend in ("scalar", "vector"):
+        study = es.Study(
+            model_of(SERVO), tuners, [case], criteria=criteria, execute=Execution(backend=backend)
+        )
+        designs.append(prepare_design(study))
+        designs[-1].make_quick()
+    values = np.column_stack([np.linspace(0.2, 0.9, 16), np.linspace(3, 9, 16)])
+    alone, together = (d.at_all(d.unknowns.coordinates(values)) for d in designs)
+    assert [d.worked_by().backend for d in designs] == ["scalar", "vector"]  # type: ignore[union-attr]
+    assert together.alone == 0
+    assert together.penalised == pytest.approx(alone.penalised, rel=10 * RTOL, abs=10 * RTOL)
+
+
+def test_the_backend_is_said_in_the_result() -> None:
+    fast = es.montecarlo(servo(), draw=DRAW, samples=20, curves=0)
+    assert fast.to_dict()["worked_by"]["backend"] == "vector"  # type: ignore[index]
+    assert "in the vector units of the processor" in str(fast.table().note)
+    events = es.montecarlo(ramp(), draw=DRAW, samples=20, curves=0)
+    assert events.worked_by == WorkedBy("scalar", events.worked_by.alone)  # type: ignore[union-attr]
+    wished = ramp().with_(execute=Execution(backend="vector"))
+    told = es.montecarlo(wished, draw=DRAW, samples=20, curves=0).worked_by
+    assert told is not None
+    assert "events" in told.reason
+
+
 # --- who does the work ----------------------------------------------------------------------------
 
 
@@ -250,6 +292,37 @@ def test_blocks_are_cut_by_number_whatever_is_open() -> None:
     numbers = np.array([3, 4, 7, 8, 9, 15, 16, 17, 30])
     parts = [p.tolist() for p in blocks(numbers, 8)]
     assert parts == [[3, 4], [7], [8, 9], [15], [16, 17], [30]]
+
+
+def test_pieces_are_joined_and_older_ones_are_read() -> None:
+    study = sampled_study(servo(), ("z", "r"), np.array([[0.4, 1.0]]))
+    design = prepare_design(study)
+    design.make_quick()
+    rows = [[0.4, 1.0], [0.3, -1.0], [0.9, 1.0], [0.05, 0.8], [0.5, 0.7]]
+    drawn = [False, True, False, True, False]
+    whole = score_samples(design, (0, rows, drawn))
+    parts = [score_samples(design, (k, [rows[k]], [drawn[k]])) for k in range(5)]
+    again = joined(parts)
+    assert again["failed"] == whole["failed"]
+    assert list(whole["failed"]) == ["1"]
+    assert list(again["courses"]) == list(whole["courses"]) == ["3"]
+    for name in ("values", "at_least"):
+        assert again[name] == pytest.approx(whole[name], rel=1e-5, nan_ok=True)
+    table = np.reshape(whole["values"], (5, -1))
+    least = np.reshape(whole["at_least"], (5, -1))
+    older = [
+        {"case": "long", "failed": "why"}
+        if k == 1
+        else {
+            "values": [None if np.isnan(v) else v for v in table[k]],
+            "at_least": [None if np.isnan(v) else v for v in least[k]],
+        }
+        for k in range(5)
+    ]
+    read = of_rows(older)
+    np.testing.assert_array_equal(read["values"], table)
+    np.testing.assert_array_equal(read["at_least"], least)
+    assert read["failed"] == {"1": ["long", "why"]}
 
 
 def test_designs_that_need_finer_panels_are_scored_together_too() -> None:

@@ -58,8 +58,8 @@ class Design:
         self.unknowns = unknowns
         self._backend, self._asked = backend, backend not in ("auto", "scalar")
         self.places = tuple(places)
-        self._scorers = tuple(scorers)
-        self._quick = self._scorers  # of values without slopes
+        self.scorers = tuple(scorers)
+        self._quick = self.scorers  # of values without slopes
         self._many: tuple[Scorer, ...] | None = None  # of values of many designs at once
         order = [p for s in scorers for p in s.places]
         self.order = np.array([order.index(p) for p in places], int)
@@ -70,12 +70,12 @@ class Design:
     @property
     def trajectories(self) -> tuple[TrajectoryScorer, ...]:
         """Those of its parts that look at signals over time."""
-        return tuple(s for s in self._scorers if isinstance(s, TrajectoryScorer))
+        return tuple(s for s in self.scorers if isinstance(s, TrajectoryScorer))
 
     @property
     def formulas(self) -> tuple[ValueScorer, ...]:
         """Those of its parts that are formulas of the tuners."""
-        return tuple(s for s in self._scorers if isinstance(s, ValueScorer))
+        return tuple(s for s in self.scorers if isinstance(s, ValueScorer))
 
     def make_quick(self) -> None:
         """From now on values without slopes are as exact as the study's own tolerances.
@@ -95,8 +95,13 @@ class Design:
             value_only_scorer(s, start, self._backend, tight=tight)
             if isinstance(s, TrajectoryScorer)
             else s
-            for s in self._scorers
+            for s in self.scorers
         )
+
+    @property
+    def loose(self) -> tuple[Scorer, ...]:
+        """The scorers with the tolerances that the study gives."""
+        return tuple(s.loosened() if isinstance(s, TrajectoryScorer) else s for s in self.scorers)
 
     @property
     def many(self) -> tuple[Scorer, ...]:
@@ -140,7 +145,7 @@ class Design:
         The signals of the runs that are scored go to the `courses` of their cases.
         """
         tuners = self.unknowns.values(q)
-        scorers = self._scorers if slopes else self._quick
+        scorers = self.scorers if slopes else self._quick
         measures = self._measured(tuners, slopes, scorers, courses or {})
         if isinstance(measures, FailedDesign):
             return measures
@@ -234,7 +239,7 @@ class Design:
                 moved[j] = np.clip(
                     q[j] + sign * step, self.unknowns.lower[j], self.unknowns.upper[j]
                 )
-                other = self._measured(self.unknowns.values(moved), False, self._scorers)
+                other = self._measured(self.unknowns.values(moved), False, self.scorers)
                 if isinstance(other, FailedDesign):
                     ends.append(values)
                     widths.append(0.0)

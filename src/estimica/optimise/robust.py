@@ -98,11 +98,15 @@ class RobustDesign:
 
     @cached_property
     def _many(self) -> tuple[SingleScenarios, ...]:
-        return joined([d.many for d in self.designs])
+        return joined([d.scorers for d in self.designs], self.designs[0].many, self._start)
 
     @cached_property
     def _glancing(self) -> tuple[SingleScenarios, ...]:
-        return joined([d.glancing for d in self.designs])
+        return joined([d.loose for d in self.designs], self.designs[0].glancing, self._start)
+
+    @property
+    def _start(self) -> Vector:
+        return self.unknowns.values(self.unknowns.start)
 
     def _scored(
         self, q: Vector, scorers: Sequence[SingleScenarios]

@@ -11,7 +11,8 @@ from estimica.base.arrays import Vector
 from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.criteria.population import Population, PopulationScorer, Scorer
 from estimica.optimise.criteria.score import CriterionInCase, Measure
-from estimica.optimise.criteria.value_only.scores import ValueOnlyScorer
+from estimica.optimise.criteria.trajectory import TrajectoryScorer
+from estimica.optimise.criteria.value_only.scores import ValueOnlyScorer, Variant
 
 
 def in_scenarios(tuners: Vector, count: int) -> Vector:
@@ -38,47 +39,64 @@ class SingleScenarios:
         return self.scorers[int(tuners[-1])].at(tuners[:-1], slopes=slopes, courses=courses)
 
 
-class JointScenarios(SingleScenarios):
-    """The same, where every scorer takes many designs at once."""
-
-    def __init__(self, scorers: Sequence[Scorer]) -> None:
-        super().__init__(scorers)
-        runs = [s for s in scorers if isinstance(s, ValueOnlyScorer)]
-        alike = len(runs) == len(scorers) and all(s.is_like(runs[0]) for s in runs)
-        self._runs = tuple(runs) if alike else ()
+class FormulaScenarios(SingleScenarios):
+    """The same, where every scorer takes many designs at once: scenario by scenario."""
 
     def at_all(self, tuners: Vector, courses: Sequence[Courses] = ()) -> Population:
-        """The measures of many rows.
-
-        Scenarios that differ in constants only are run together, sampled where the first one is;
-        others one after the other.
-        """
-        numbers = tuners[:, -1].astype(int)
-        if self._runs:
-            members = [s.members(tuners[numbers == k, :-1]) for k, s in enumerate(self._runs)]
-            order = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
-            constants = np.vstack([m[0] for m in members])[order]
-            known = {
-                name: np.concatenate([np.broadcast_to(m[1][name], len(m[0])) for m in members])[
-                    order
-                ]
-                for name in members[0][1]
-            }
-            return self._runs[0].of_members(constants, known, courses)
+        """The measures of many rows."""
         whole = Population.empty(len(tuners), len(self.places))
         for k, scorer in enumerate(self.scorers):
-            some = numbers == k
+            some = tuners[:, -1] == k
             if some.any():
                 assert isinstance(scorer, PopulationScorer)
                 whole.take(some, scorer.at_all(tuners[some, :-1]))
         return whole
 
 
-def joined(scorers: Sequence[Sequence[Scorer]]) -> tuple[SingleScenarios, ...]:
-    """The scorers of every scenario, (scenarios, scorers), as scorers of all of them."""
-    return tuple(
-        JointScenarios(own)
-        if all(isinstance(s, PopulationScorer) for s in own)
-        else SingleScenarios(own)
-        for own in zip(*scorers, strict=True)
-    )
+class JointScenarios(SingleScenarios):
+    """Scenarios that differ in constants only: run together, sampled where the first one is."""
+
+    def __init__(
+        self, scorers: Sequence[Scorer], lead: ValueOnlyScorer, variants: Sequence[Variant]
+    ) -> None:
+        super().__init__(scorers)
+        self._lead, self._variants = lead, tuple(variants)
+
+    def at_all(self, tuners: Vector, courses: Sequence[Courses] = ()) -> Population:
+        """The measures of many rows."""
+        numbers = tuners[:, -1].astype(int)
+        members = [
+            self._lead.members(tuners[numbers == k, :-1], variant)
+            for k, variant in enumerate(self._variants)
+        ]
+        # members come scenario by scenario; rows in any order
+        order = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
+        constants = np.vstack([own for own, _ in members])[order]
+        known: dict[str, float | Vector] = {
+            name: np.concatenate([np.broadcast_to(k[name], len(own)) for own, k in members])[order]
+            for name in members[0][1]
+        }
+        return self._lead.of_members(constants, known, courses)
+
+
+def joined(
+    scorers: Sequence[Sequence[Scorer]], leads: Sequence[Scorer], start: Vector
+) -> tuple[SingleScenarios, ...]:
+    """The scorers of every scenario, (scenarios, scorers), as scorers of all of them.
+
+    `leads` are those of the first one that take many designs.
+    """
+    by_case = zip(*scorers, strict=True)
+    return tuple(_joined(own, lead, start) for own, lead in zip(by_case, leads, strict=True))
+
+
+def _joined(own: Sequence[Scorer], lead: Scorer, start: Vector) -> SingleScenarios:
+    if isinstance(lead, ValueOnlyScorer):
+        exact = [s for s in own if isinstance(s, TrajectoryScorer)]
+        found = [lead.variant(s, start) for s in exact]
+        variants = [v for v in found if v is not None]
+        if len(variants) == len(own):
+            return JointScenarios(own, lead, variants)
+    if all(isinstance(s, PopulationScorer) for s in own):
+        return FormulaScenarios(own)
+    return SingleScenarios(own)

@@ -26,13 +26,12 @@ from estimica.optimise.assess.families import (
     Family,
     SampleCourses,
     chosen_rows,
-    empty_courses,
     expected_rows,
     families,
 )
+from estimica.optimise.assess.pieces import Piece, blocks, joined, of_rows, scored
 from estimica.optimise.assess.result import Assessment, FailedSample, local_sensitivity
 from estimica.optimise.assess.samples import Samples
-from estimica.optimise.criteria.courses import Courses
 from estimica.optimise.design import Design, prepare_design
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -46,9 +45,6 @@ SAMPLES = "scores of samples "
 
 
 OnProgress = Callable[[Progress], None]
-#: the number of the first of some samples, their values, and whether the signals of each are
-#: wanted for its curves
-Piece = tuple[int, list[list[float]], list[bool]]
 
 
 def assess(
@@ -90,7 +86,7 @@ def assess(
             context = Context(partial(_built, study, samples.names, samples.values[:1]), design)
             map_with_checkpoints(
                 hands,
-                _scored,
+                scored,
                 {_key(first): piece for first, piece in pieces.items()},
                 context=context,
                 run=writer,
@@ -162,7 +158,7 @@ class _SampleResults:
         for key, payload in run.checkpoints().items():
             if key.startswith(SAMPLES) and "value" in payload:
                 noted = payload["value"]
-                scores = _of_rows(noted) if isinstance(noted, list) else noted
+                scores = of_rows(noted) if isinstance(noted, list) else noted
                 first = int(key.removeprefix(SAMPLES))
                 self.note(first, int(scores["count"]), ItemOutcome(scores))
 
@@ -172,17 +168,19 @@ class _SampleResults:
         if not len(open_):
             return 1.0
         first = int(open_[0])
-        count, begun = 0, perf_counter()
+        count, begun, parts = 0, perf_counter(), list[Mapping[str, Any]]()
         for part in blocks(open_[:LARGEST], self._block):
             late = perf_counter() - begun > TRIAL or self._block > 1
             if count and (part[0] != first + count or late):
                 break
-            scores = _scored(design, self._piece(part))
-            run.checkpoint(_key(first + count), {"value": scores})
-            self.note(first + count, len(part), ItemOutcome(scores))
+            parts.append(scored(design, self._piece(part)))
             count += len(part)
+        seconds = (perf_counter() - begun) / count
+        scores = joined(parts)
+        run.checkpoint(_key(first), {"value": scores})
         run.flush()
-        return (perf_counter() - begun) / count
+        self.note(first, count, ItemOutcome(scores))
+        return seconds
 
     def _piece(self, numbers: Indices) -> Piece:
         return int(numbers[0]), self._values[numbers].tolist(), self._drawn[numbers].tolist()
@@ -212,7 +210,7 @@ class _SampleResults:
         """Simulate again what is drawn and was not expected to be: extremes, stand-ins."""
         open_ = [int(k) for k in chosen if int(k) not in self.courses]
         items: list[Piece] = [(k, [self._values[k].tolist()], [True]) for k in open_]
-        for k, outcome in zip(open_, hands.map(_scored, items, context=context), strict=True):
+        for k, outcome in zip(open_, hands.map(scored, items, context=context), strict=True):
             if outcome.done:
                 self.courses[k] = outcome.result()["courses"].get("0", {})
 
@@ -299,74 +297,3 @@ def _prepared(varied: Study) -> Design:
     design = prepare_design(varied)
     design.make_quick()
     return design
-
-
-def blocks(numbers: Indices, size: int) -> list[Indices]:
-    """Rising numbers of samples, cut between blocks of `size` and where some are missing."""
-    if not len(numbers):
-        return []
-    edges = (np.diff(numbers) > 1) | (np.diff(numbers // size) > 0)
-    return np.split(numbers, np.flatnonzero(edges) + 1)
-
-
-def _scored(design: Design, piece: Piece) -> Mapping[str, Any]:
-    """The scores of some samples as the store keeps them; those whose curves are drawn apart.
-
-    Values stand one after the other, sample by sample, NaN where there is none; what only some
-    samples have goes by their numbers.
-    """
-    first, rows, drawn = piece
-    q, curves = design.unknowns.coordinates(np.array(rows, float)), np.array(drawn, bool)
-    values, least = np.full((2, len(q), len(design.places)), np.nan)
-    failed: dict[str, list[str]] = {}
-    ended: dict[str, Mapping[str, str]] = {}
-    courses: dict[str, SampleCourses] = {}
-    alone = 0
-    for block in blocks(first + np.arange(len(q)), design.block):
-        for some in (block[~curves[block - first]], block[curves[block - first]]):
-            own = some - first
-            if not len(own):
-                continue
-            kept = [empty_courses(design) for _ in own] if curves[own[0]] else []
-            scored = design.at_all(q[own], kept)
-            values[own] = np.where(np.isnan(scored.least), scored.penalised, np.nan)
-            least[own] = scored.least
-            alone += scored.alone
-            failed |= {str(own[k]): [f.case, f.message] for k, f in scored.failures.items()}
-            ended |= {str(own[k]): dict(cases) for k, cases in scored.ended.items()}
-            courses |= {
-                str(own[k]): _as_lists(one)
-                for k, one in enumerate(kept)
-                if k not in scored.failures
-            }
-    return {
-        "count": len(q),
-        "values": values.ravel().tolist(),
-        "at_least": None if np.isnan(least).all() else least.ravel().tolist(),
-        "failed": failed,
-        "ended": {k: v for k, v in ended.items() if k not in failed},
-        "courses": courses,
-        "alone": alone,
-    }
-
-
-def _as_lists(courses: Mapping[str, Courses]) -> SampleCourses:
-    return {
-        case: {text: values.tolist() for text, values in one.signals.items()}
-        for case, one in courses.items()
-    }
-
-
-def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The same from a row for each sample, as older runs have noted it."""
-    numbered = {str(k): row for k, row in enumerate(rows)}
-    good = [row for row in rows if "values" in row]
-    none = [None] * (len(good[0]["values"]) if good else 1)
-    return {
-        "count": len(rows),
-        "values": np.array([row.get("values", none) for row in rows], float),
-        "at_least": np.array([row.get("at_least") or none for row in rows], float),
-        "failed": {k: [r["case"], r["failed"]] for k, r in numbered.items() if "failed" in r},
-        "ended": {k: r["ended"] for k, r in numbered.items() if r.get("ended")},
-        "courses": {k: r["courses"] for k, r in numbered.items() if r.get("courses")},
-    }

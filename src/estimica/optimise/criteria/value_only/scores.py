@@ -98,6 +98,14 @@ class Signals:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """The same experiment with other constants."""
+
+    values: Vector  # of the independent constants, what tuners set included
+    signals: Signals
+
+
 class ValueOnlyScorer:
     """The criteria of one case by their values; `exact` scores what is not quick."""
 
@@ -185,30 +193,42 @@ class ValueOnlyScorer:
         """
         return self.of_members(*self.members(tuners), courses)
 
-    def members(self, tuners: Vector) -> tuple[Vector, dict[str, float | Vector]]:
+    def members(
+        self, tuners: Vector, variant: Variant | None = None
+    ) -> tuple[Vector, dict[str, float | Vector]]:
         """Constants of the model (designs, constants), and the numbers that formulas name."""
-        parameters = self._signals.links.at_many(tuners)[0]
-        constants = np.tile(self._response.values, (len(tuners), 1))
+        own = variant or Variant(self._response.values, self._signals)
+        parameters = own.signals.links.at_many(tuners)[0]
+        constants = np.tile(own.values, (len(tuners), 1))
         constants[:, self._parameters] = parameters
-        return constants, self._signals.numbers(tuners, parameters)
+        return constants, own.signals.numbers(tuners, parameters)
 
-    def is_like(self, other: ValueOnlyScorer) -> bool:
-        """Whether members of both can be run together: only constants differ."""
-        a, b = self._response, other._response
-        return (
-            a.configuration is b.configuration
-            and (a.begin, a.options) == (b.begin, b.options)
+    def variant(self, other: TrajectoryScorer, start: Vector) -> Variant | None:
+        """What another scorer of the same criteria has in place of these constants.
+
+        None where members of both cannot be run together, since more differs than constants.
+        """
+        ends = np.array([other.experiment.begin, other.experiment.end])
+        mine = self._response
+        try:
+            own = other.response(ends, start, self._signals.outputs)
+        except EstimicaError:
+            return None  # it tells what is wrong when it is asked
+        same = (
+            isinstance(own, Response)
+            and own.configuration is mine.configuration
+            and (own.begin, own.options) == (mine.begin, mine.options)
+            and other.breaks == self._exact.breaks
+            and [p.criterion for p in other.places] == [p.criterion for p in self.places]
             and all(
-                np.array_equal(x, y, equal_nan=True)
-                for x, y in (
-                    (a.pieces.starts, b.pieces.starts),
-                    (a.pieces.values, b.pieces.values),
-                    (a.pieces.slopes, b.pieces.slopes),
-                    (self._whole, other._whole),
-                    (self._real, other._real),
-                )
+                np.array_equal(getattr(own.pieces, n), getattr(mine.pieces, n))
+                for n in ("starts", "values", "slopes")
             )
         )
+        if not same or not isinstance(own, Response):
+            return None
+        signals = replace(self._signals, links=other.links, fixed=other.fixed)
+        return Variant(own.values, signals)
 
     def of_members(
         self,

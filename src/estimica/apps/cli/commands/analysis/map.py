@@ -10,6 +10,7 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BackendName,
     BeginWith,
     ExecutorName,
     NoStore,
@@ -63,6 +64,7 @@ def map_(
     use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
+    backend: BackendName = None,
     executor: ExecutorName = "local",
     store: StorePath = None,
     no_store: NoStore = False,
@@ -79,6 +81,7 @@ def map_(
         as_json=as_json,
         fit=begin_with,
         use=use,
+        backend=backend,
     )
     with session.reported():
         from estimica.infer.cost_curve.run import cost_curve

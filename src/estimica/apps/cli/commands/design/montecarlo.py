@@ -13,6 +13,7 @@ from estimica.apps.cli.console import say
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BackendName,
     BeginWith,
     ExecutorName,
     NoStore,
@@ -59,6 +60,7 @@ def montecarlo(
     csv: Table = None,
     report: ReportPath = None,
     workers: Workers = None,
+    backend: BackendName = None,
     executor: ExecutorName = "local",
     store: StorePath = None,
     no_store: NoStore = False,
@@ -77,6 +79,7 @@ def montecarlo(
         as_json=as_json,
         fit=begin_with,
         use=use,
+        backend=backend,
     )
     with session.reported():
         from estimica.optimise.assess.montecarlo import montecarlo as assess

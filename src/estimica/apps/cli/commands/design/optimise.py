@@ -13,6 +13,7 @@ from estimica.apps.cli.commands.design.live_page import LivePage
 from estimica.apps.cli.delivery import Writer, require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BackendName,
     BeginWith,
     ExecutorName,
     NoStore,
@@ -81,6 +82,7 @@ def optimise(
     ] = None,
     report: ReportPath = None,
     workers: Workers = None,
+    backend: BackendName = None,
     executor: ExecutorName = "local",
     store: StorePath = None,
     no_store: NoStore = False,
@@ -99,6 +101,7 @@ def optimise(
         as_json=as_json,
         fit=begin_with,
         use=use,
+        backend=backend,
     )
     with session.reported():
         from estimica.base.problems import raise_all

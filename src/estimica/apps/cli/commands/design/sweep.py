@@ -13,6 +13,7 @@ from estimica.apps.cli.commands.design.assessment import Table, deliver_assessme
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BackendName,
     BeginWith,
     ExecutorName,
     NoStore,
@@ -54,6 +55,7 @@ def sweep(
     csv: Table = None,
     report: ReportPath = None,
     workers: Workers = None,
+    backend: BackendName = None,
     executor: ExecutorName = "local",
     store: StorePath = None,
     no_store: NoStore = False,
@@ -72,6 +74,7 @@ def sweep(
         as_json=as_json,
         fit=begin_with,
         use=use,
+        backend=backend,
     )
     with session.reported():
         from estimica.optimise.assess.sweep import sweep as assess
