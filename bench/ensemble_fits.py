@@ -84,11 +84,30 @@ def starts() -> None:
     )
 
 
+def profiles() -> None:
+    """The profiles of all unknowns."""
+    study = es.read_study(EXAMPLES / "drum_boiler" / "drum_boiler.toml")
+    fit = es.fit(study)
+    single = es.fit(study.with_(execute=es.Execution(backend="scalar")))
+    shown(
+        "boiler: seven profiles",
+        timed(
+            {
+                "one search after the other": lambda: es.profile(single),
+                "vectors, 1 thread": lambda: es.profile(fit),
+            }
+        ),
+    )
+    one, other = (es.profile(f).intervals[["low", "high"]].to_numpy(float) for f in (fit, single))
+    print(f"  largest relative difference of an end: {np.max(np.abs(one / other - 1)):.1e}")
+
+
 def main(replicates: int) -> None:
     """All of it."""
     for title, path in STUDIES.items():
         bootstraps(title, path, replicates)
     starts()
+    profiles()
 
 
 if __name__ == "__main__":

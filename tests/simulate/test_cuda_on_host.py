@@ -20,7 +20,7 @@ from estimica.base.signals import Hold, Signal
 from estimica.simulate.engine import status
 from estimica.simulate.ensemble.cuda.backend import CudaEnsemble
 from estimica.simulate.ensemble.cuda.build import program_of, refusal
-from estimica.simulate.ensemble.cuda.launcher import Launcher
+from estimica.simulate.ensemble.cuda.launcher import Launcher, available
 from estimica.simulate.ensemble.cuda.program import Program
 from estimica.simulate.ensemble.cuda.runner import run_normal, run_samples
 from estimica.simulate.ensemble.ensemble import Ensemble
@@ -206,6 +206,25 @@ def test_groups_of_sensitivities_take_the_same_steps(tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_many_sensitivities_stay_in_memory(tmp_path: Path) -> None:
+    n, m = 10, 8
+    tuners = " ".join(f"parameter Real k{j} = {1 + 0.1 * j};" for j in range(m))
+    fed = ["sin(time)", *(f"k{(i - 1) % m} * tanh(x[{i}])" for i in range(1, n))]
+    laws = " ".join(
+        f"der(x[{i + 1}]) = {a} - k{i % m} * x[{i + 1}] ^ 2;" for i, a in enumerate(fed)
+    )
+    text = f"model M {tuners} Real x[{n}](each start = 0.5, each fixed = true); output Real y = x[{n}]; equation {laws} end M;"
+    response = es.load_model(text).response(
+        np.linspace(0, 5, 11), {}, outputs=("y",), wrt=[f"k{j}" for j in range(m)], begin=0.0
+    )
+    program = program_of(response)
+    assert isinstance(program, Program)
+    assert "slope_of_group" not in program.explicit
+    assert "unroll 1" in program.explicit
+    assert_same(response, near(response, 2), tmp_path, 1e-9)
+
+
+@needs_compiler
 def test_inputs_with_slopes_are_followed(tmp_path: Path) -> None:
     assert_same(chase(), near(chase()), tmp_path, 1e-8)
     assert_same(chase(method="implicit"), near(chase()), tmp_path, 1e-7)
@@ -330,7 +349,10 @@ def test_a_program_is_run_by_numpy_alone() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("Real z; equation der(x) = -z; z ^ 3 + z = x;", "the model has 1 algebraic unknowns"),
+        (
+            "Real z; equation der(x) = -z; z ^ 3 + z = x;",
+            "the model has algebraic unknowns (1)",
+        ),
         ("equation der(x) = if x > 0.5 then -1 else -2;", "the model has events"),
         ("equation der(x) = -delay(x, 0.1);", "the model has delays"),
     ],
@@ -340,3 +362,32 @@ def test_what_a_thread_does_not_follow_is_said(body: str, reason: str) -> None:
     response = es.load_model(text).response(np.array([0.0, 1.0]), {}, outputs=("x",), begin=0.0)
     assert refusal(response) == reason
     assert program_of(response) == reason
+
+
+def test_an_ensemble_says_why_it_is_not_on_a_gpu() -> None:
+    response = es.load_model(FRAGILE).response(
+        np.linspace(0, 1, 3), {}, outputs=("y",), wrt=("a", "b"), begin=0.0
+    )
+    ensemble = Ensemble(response, "cuda")
+    if ensemble.backend == "cuda":
+        pytest.skip("there is a GPU here")
+    assert "CuPy is not installed" in ensemble.reason or "CUDA finds no device" in ensemble.reason
+    swinging = es.load_model(
+        "model M output Real x(start = 1, fixed = true); equation der(x) = if x > 0.5 then -1 else -2; end M;"
+    ).response(np.array([0.0, 1.0]), {}, outputs=("x",), begin=0.0)
+    assert Ensemble(swinging, "cuda").reason.startswith("the model has events")
+
+
+def test_numbers_agree_on_a_gpu() -> None:
+    """The whole way through CuPy, where there is a device."""
+    reason = available()
+    if reason:
+        pytest.skip(reason)
+    for response in (boiler(), chase(), four_states(), chase(method="implicit")):
+        thetas = near(response)
+        expected = Ensemble(response, "scalar").at(thetas)
+        got = CudaEnsemble(response).at(thetas)
+        assert np.array_equal(got.status, expected.status)
+        assert np.allclose(got.Y, expected.Y, rtol=1e-6, atol=1e-7)
+        scale = np.abs(expected.YS).max(axis=(0, 1))
+        assert np.all(np.abs(got.YS - expected.YS) <= 1e-6 * np.where(scale > 0, scale, 1.0))

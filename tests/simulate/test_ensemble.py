@@ -44,6 +44,10 @@ equation der(x) = a*x*x; end Blow;""",
     "Lag": """model Lag
   parameter Real k = 1; Real x(start = 0, fixed = true); output Real y = x;
 equation der(x) = k*(cos(time) - x); end Lag;""",
+    "Swing": """model Swing
+  parameter Real w = 1; Real x(start = 1, fixed = true); Real v(start = 0, fixed = true);
+  output Real y = x;
+equation der(x) = w*v; der(v) = -w*x; end Swing;""",
     "Rest": """model Rest
   parameter Real a = 2; parameter Real b = 0.5; input Real u; Real x; output Real y = x*x;
 initial equation der(x) = 0;
@@ -60,6 +64,7 @@ EXPERIMENTS: dict[str, tuple[Vector, dict[str, object], list[str], list[str]]] =
     "Mixed": (np.linspace(0, 8, 41), {}, ["a", "b", "c"], ["y", "z"]),
     "Blow": (np.linspace(0, 1, 11), {}, ["a"], ["y"]),
     "Lag": (np.linspace(0, 6, 31), {}, ["k"], ["y"]),
+    "Swing": (np.linspace(0, 12, 25), {}, ["w"], ["y"]),
     "Rest": (np.linspace(0, 3, 16), {"u": ([0.0, 1.0], [0.0, 1.0])}, ["a", "b"], ["y"]),
     "Checked": (np.linspace(0, 1, 6), {}, ["a"], ["y"]),
     "Relay": (np.linspace(0, 1, 6), {}, ["a"], ["y"]),
@@ -288,6 +293,16 @@ def test_a_member_that_alone_is_stiff_goes_on_alone(
     assert run.ok.all()
     assert list(np.flatnonzero(run.alone)) == [2]
     assert_agree(run, Ensemble(response, "scalar").at(k))
+
+
+def test_a_member_that_holds_the_others_up_goes_on_alone(
+    text_response: Callable[..., Response],
+) -> None:
+    response = text_response("Swing")
+    w = np.array([1.0, 1.1, 0.9, 1.2, 60.0, 1.05, 0.95, 0.8])[:, None]
+    run = Ensemble(response, "vector").at(w)
+    assert list(np.flatnonzero(run.alone)) == [4]
+    np.testing.assert_allclose(run.Y[..., 0], np.cos(w * response.times), atol=1e-3)
 
 
 def test_stiff_members_are_stiff_together(text_response: Callable[..., Response]) -> None:

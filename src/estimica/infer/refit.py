@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from estimica.estimate.run.one_start import find, limits_of
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.minimise import minimise
 from estimica.estimate.search.robust_scales import with_scales
-from estimica.estimate.search.run import Limits, OnIteration, SearchResult, Status
+from estimica.estimate.search.run import Iteration, Limits, OnIteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.study.case import InputColumn
 from estimica.study.study import Study
@@ -70,6 +71,9 @@ class FitContext:
     objective: Objective
     q: Vector
     threshold: float  # relative error of the Jacobian: a singular value below it counts as zero
+    #: searches a refit together with those of others: (start, held, near its end) in, its end out,
+    #: or none where it has to be searched alone
+    joint: Callable[[Vector, Flags, bool], SearchResult | None] | None = None
 
     def undetermined(self, point: Point) -> Flags:
         """The unknowns that the data of this point do not determine."""
@@ -174,6 +178,9 @@ def refit_held(
     place: FitContext, start: Vector, held: Flags, told: OnIteration | None = None
 ) -> SearchResult:
     """The same data with unknowns held where they start, and with the scales of the fit."""
+    together = _together(place, start, held, True, told)
+    if together is not None:
+        return together
     return _careful(place.objective, start, _limits(place.setup), held, told)
 
 
@@ -181,8 +188,22 @@ def refit_apart(
     place: FitContext, start: Vector, held: Flags, told: OnIteration | None = None
 ) -> SearchResult:
     """The same from a start that need not be near its end."""
+    together = _together(place, start, held, False, told)
+    if together is not None:
+        return together
     limits = Limits(place.setup.study.estimation.tolerance, ITERATIONS)
     return minimise(place.objective, LevenbergMarquardt(), start, limits, told, held)
+
+
+def _together(
+    place: FitContext, start: Vector, held: Flags, near: bool, told: OnIteration | None
+) -> SearchResult | None:
+    """The end of a refit that was searched with others; none where it was not."""
+    searched = None if place.joint is None else place.joint(start, held, near)
+    if searched is not None and searched.point is not None and told is not None:
+        point = searched.point
+        told(Iteration(0, point.cost, point.values, 0.0, 0, 0.0), point)
+    return searched
 
 
 def _limits(setup: Setup) -> Limits:

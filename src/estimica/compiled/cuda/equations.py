@@ -31,7 +31,7 @@ class TunedEquations:
 def why_not(hybrid: HybridSystem) -> str:
     """What a model has that no thread of a GPU follows, or nothing."""
     if hybrid.nz:
-        return f"the model has {hybrid.nz} algebraic unknowns"
+        return f"the model has algebraic unknowns ({hybrid.nz})"
     if hybrid.nh:
         return "the model has delays"
     if hybrid.nd or has_events(hybrid):

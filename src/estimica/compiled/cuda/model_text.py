@@ -30,6 +30,7 @@ class ModelText:
     n_checks: int
     jacobian: tuple[tuple[int, int], ...]  # (output, tuner) of the living derivatives of outputs
     operations: int  # of the longest function
+    operations_of_groups: int  # of all groups' slopes
 
     @property
     def tuners_of_groups(self) -> list[list[int]]:
@@ -42,16 +43,27 @@ class CallsNotWritten(Exception):
     """A function calls another one, for which there is no text."""
 
 
-def explicit_text(e: TunedEquations, together: int, group: int) -> ModelText:
+def explicit_text(e: TunedEquations, together: int, group: int, most: int) -> ModelText:
     """The functions of the explicit method.
 
-    Where states and sensitivities are more than `together`, these are done in groups of `group`.
+    Where states and sensitivities are more than `together`, these are done in groups of `group`,
+    unless the slopes of all groups have more than `most` operations: each group computes anew what
+    it needs of the states.
     """
     entries = living_entries(e.f, e.x0, e.x, e.theta, full=False)
+    if entries.size > together:
+        text = _explicit(e, entries, entries.groups(group))
+        if text.operations_of_groups <= most:
+            return text
+    return _explicit(e, entries, ())
+
+
+def _explicit(
+    e: TunedEquations, entries: Entries, groups: tuple[tuple[int, int], ...]
+) -> ModelText:
     writer = _Writer(e, entries)
     writer.start()
     writer.add("slope_of_states", "k", e.f)
-    groups = entries.groups(group) if entries.size > together else ()
     places = writer.places()
     if groups:
         writer.add("outputs_of_states", "y", e.y)
@@ -85,7 +97,7 @@ class _Writer:
         self.S = entries.matrix(self.symbols)
         self.constants = RunConstants()
         self.texts: list[str] = []
-        self.longest = 0
+        self.longest = self.grouped = 0
 
     def tuned(self, expression: ca.SX) -> ca.SX:
         """Its total derivative by the tuners."""
@@ -188,13 +200,16 @@ class _Writer:
             self.add("checked", "k", self.e.checks)
         text = "\n".join([self.constants.text(), *self.texts])
         n = len(self.constants)
-        return ModelText(text, self.entries, groups, n, checks, places, self.longest)
+        sizes = (self.longest, self.grouped)
+        return ModelText(text, self.entries, groups, n, checks, places, *sizes)
 
     def _function(self, name: str, given: list[ca.SX], result: ca.SX) -> ca.Function:
         function = ca.Function(name, given, [result], {"cse": True})
         if calls(function):
             raise CallsNotWritten(name)
         self.longest = max(self.longest, function.n_instructions())
+        if name.startswith("slope_of_group"):
+            self.grouped += function.n_instructions()
         return function
 
 

@@ -103,6 +103,9 @@ def intervals(profile: Profile) -> Table:
     title = f"{profile.fit.study.name}: profiles"
     status, message = outcome(profile)
     note = f"{status}: {message}. Threshold: {profile.threshold}."
+    if profile.worked_by.is_worth_a_word:
+        words = profile.worked_by.words
+        note += f" {words[:1].upper()}{words[1:]}."
     return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
 
 
@@ -174,7 +177,10 @@ def page(profile: Profile) -> Page:
     """Everything about profiles on one page."""
     count = len(profile.curves)
     profiles = f"{count} profile{'' if count == 1 else 's'}"
-    lead = f"{profiles} at {100 * profile.level:g} %; {short(profile.seconds):g} s."
+    lead = (
+        f"{profiles} at {100 * profile.level:g} %; {short(profile.seconds):g} s, "
+        f"{profile.worked_by.words}."
+    )
     study = profile.fit.study
     told = Page(f"Profiles: {study.name}", tuple(_sections(profile)), lead)
     first = (study_summary(study, "profile"), Section(ANSWER, _answer(profile)))
@@ -257,6 +263,7 @@ def as_object(profile: Profile) -> dict[str, object]:
             "failed": profile.failures,
             "refits": profile.refits,
             "seconds": profile.seconds,
+            "worked_by": profile.worked_by.to_dict(),
         }
     )
     assert isinstance(plain, dict)

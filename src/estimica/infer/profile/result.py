@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.execute.batches import WorkedBy
 from estimica.infer.profile.branch import Branch, Ending, Stop
 from estimica.infer.profile.rounds import BetterPoint
 from estimica.infer.profile.threshold import SAME, Thresholds
@@ -84,6 +85,7 @@ class Profile(Result):
     refits: int = 0  # searches with an unknown held
     interrupted: bool = False  # whether it was stopped before its end
     seconds: float = 0.0  # how long it took
+    worked_by: WorkedBy = field(default=WorkedBy("scalar"), kw_only=True)  # what simulated them
     run: str = ""  # its id in the store of runs
 
     def __getitem__(self, name: str) -> ProfileCurve:

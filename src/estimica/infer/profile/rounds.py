@@ -18,6 +18,7 @@ from estimica.base.result import Progress
 from estimica.estimate.fit.result import StartResult
 from estimica.estimate.run.multistart import start_points
 from estimica.estimate.search.run import Status
+from estimica.execute.batches import map_in_batches
 from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import RunWriter
@@ -25,6 +26,7 @@ from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
 from estimica.infer.profile.branch import Branch, Ending, Stop, branch_of
+from estimica.infer.profile.joint_walks import JointPlace, Walk, walked_together
 from estimica.infer.profile.threshold import SAME, Terms
 from estimica.infer.profile.walk import Walker, advance
 from estimica.infer.refit import FitContext, refit_held
@@ -84,15 +86,33 @@ class Rounds:
         }
         self.better: BetterPoint | None = None
 
-    def go(self, hands: Executor, context: Context[FitContext], run: RunWriter) -> None:
-        """Walk and confirm until every side has come to its end."""
+    def go(
+        self,
+        hands: Executor,
+        context: Context[FitContext],
+        run: RunWriter,
+        joint: JointPlace | None = None,
+    ) -> None:
+        """Walk and confirm until every side has come to its end; in step where there is what
+        searches refits together."""
         number = 0
         while open_ := self._with(Ending.WALKING) or self._with(Ending.CROSSED):
             walking = self.branches[open_[0]].ending is Ending.WALKING
             pieces = {_key(s, number): self._item(s, walking) for s in open_}
             told = partial(self._note, open_)
             task: Callable[[FitContext, Any], dict[str, Any]] = advance if walking else confirm
-            map_with_checkpoints(hands, task, pieces, context=context, run=run, on_piece=told)
+            if joint is None:
+                map_with_checkpoints(hands, task, pieces, context=context, run=run, on_piece=told)
+            else:
+                map_in_batches(
+                    hands,
+                    partial(_in_step, task),
+                    pieces,
+                    context=Context(lambda: joint, joint),
+                    run=run,
+                    on_piece=told,
+                    size=len(pieces),
+                )
             self._measure_anew()
             number += 1
 
@@ -154,6 +174,10 @@ class Rounds:
         if point is None or point.cost > stop.cost:
             return stop
         return replace(stop, q=tuple(map(float, point.q)), cost=float(point.cost))
+
+
+def _in_step(task: Walk, joint: JointPlace, items: Sequence[Any]) -> list[dict[str, Any]]:
+    return walked_together(joint, task, items)
 
 
 #: why no interval ends anywhere

@@ -18,14 +18,23 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
 from estimica.estimate.unknowns import Unknowns
+from estimica.execute.batches import WorkedBy, threads_for
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for
+from estimica.infer.profile.joint_walks import WORTH, JointPlace
 from estimica.infer.profile.result import Profile, concluded
 from estimica.infer.profile.rounds import OnProgress, ProfileProgress, ProfileTask, Rounds
 from estimica.infer.profile.threshold import thresholds
-from estimica.infer.refit import estimate_of, fit_context, fit_context_of, require_estimate
+from estimica.infer.refit import (
+    FitContext,
+    batch_fits,
+    estimate_of,
+    fit_context,
+    fit_context_of,
+    require_estimate,
+)
 
 __all__ = ["OnProgress", "ProfileProgress", "profile"]
 
@@ -66,16 +75,32 @@ def profile(
     asked = ProfileTask(place, point.cost, rises, points, frozenset(fit.rough.unknowns))
     rounds = Rounds(asked, fit.starts, told(progress))
     context = Context(partial(fit_context, fit.study, estimate_of(fit)), place)
-    interrupted = False
+    interrupted, worked = False, WorkedBy("scalar")
     try:
-        with executor_for(executor, workers) as hands:
-            rounds.go(hands, context, run or NoRunWriter())
+        joint, worked = _joint(place, 2 * len(chosen), executor, workers)
+        who, count = (executor, workers) if joint is None else ("serial", None)
+        with executor_for(who, count) as hands:
+            rounds.go(hands, context, run or NoRunWriter(), joint)
     except KeyboardInterrupt:
         interrupted = True
     found = concluded(
         fit, place.objective.unknowns, point, level, limits, rounds.branches, rounds.better
     )
-    return replace(found, interrupted=interrupted, seconds=perf_counter() - begun)
+    spent = perf_counter() - begun
+    return replace(found, interrupted=interrupted, seconds=spent, worked_by=worked)
+
+
+def _joint(
+    place: FitContext, sides: int, executor: str | Executor, workers: int | None
+) -> tuple[JointPlace | None, WorkedBy]:
+    """What searches the refits of all sides together, where that is possible and worth it."""
+    asked = place.setup.study.execute.backend
+    if executor not in ("local", "serial") or (asked == "auto" and sides < WORTH):
+        return None, WorkedBy("scalar")
+    fits, reason = batch_fits(place, threads_for(executor, workers))
+    if fits is None or fits.backend == "scalar":
+        return None, WorkedBy("scalar", reason=reason)
+    return JointPlace(place, fits), WorkedBy(fits.backend, reason=reason)
 
 
 def _chosen(unknowns: Unknowns, names: str | Sequence[str] | None) -> list[int]:

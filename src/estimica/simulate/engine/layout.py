@@ -111,8 +111,10 @@ NE = 297
 #: member to member), how each run ended
 (CONSTANTS, N_CONSTANTS, START_P, START_X, START_S, START_Z, START_D, PREPARE, GIVEN, GIVEN_RATES,
  MEASURED, MEASURED_STRIDE, WEIGHT, ENDED, ALL_Y, ALL_YS, ALL_NORMAL) = range(326, 343)  # fmt: skip
-NP, N_NORMAL, COUNT = 343, 344, 345  # run constants; normal equations of a member; group's size
-FIRST_INDEX = 346  # index vectors begin here
+#: run constants; normal equations of a member; members of the present group; trials in which each
+#: has held up the others
+NP, N_NORMAL, COUNT, O_LANE_HELD = range(343, 347)
+FIRST_INDEX = 347  # index vectors begin here
 
 # places in the settings vector
 (RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP,

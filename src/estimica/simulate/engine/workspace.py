@@ -205,7 +205,7 @@ def _lane_sizes(kernel: Kernel) -> dict[int, int]:
     m, ny = kernel.m, kernel.ny
     return {
         at.O_LANE_ALIVE: 1, at.O_LANE_ERROR: 1, at.O_LANE_LOST: 1, at.O_LANE_RATE: 1,
-        at.O_LANE_Y: ny, at.O_LANE_YS: ny * m, at.O_LANE_WORK: max(2, m),
+        at.O_LANE_Y: ny, at.O_LANE_YS: ny * m, at.O_LANE_WORK: max(2, m), at.O_LANE_HELD: 1,
         at.O_NORMAL: ny * (1 + m + m * m),
     }  # fmt: skip
 

@@ -22,8 +22,9 @@ from estimica.structure.sort import sort_redefined
 from estimica.structure.sorted_system import SortedSystem
 
 _KIND = "sorted"
-#: below this number of variables sorting is as quick as reading
-_SMALL = 60
+#: below this number of variables nothing is kept. Chosen: such models are typed at a prompt, by the
+#: dozen, and would push others out; what sorting imports takes longer than reading any of them
+_SMALL = 4
 
 
 def cached_sort(flat: FlatSystem, causality: Causality) -> tuple[FlatSystem, SortedSystem]:

@@ -60,6 +60,7 @@ def _begin(iw: Vector, rw: Vector, first: int, count: int) -> None:
     for k in range(lanes):
         rw[iw[at.O_LANE_ALIVE] + k] = 1.0 if k < count else 0.0
         rw[iw[at.O_LANE_LOST] + k] = rw[iw[at.O_LANE_ERROR] + k] = 0.0
+        rw[iw[at.O_LANE_HELD] + k] = 0.0
     iw[at.ALIVE], iw[at.COUNT], iw[at.ABORT] = count, count, 0
     if iw[at.SINK] == at.TO_NORMAL:
         fill(iw[at.N_NORMAL] * lanes, part(rw, iw[at.O_NORMAL]), 0.0)

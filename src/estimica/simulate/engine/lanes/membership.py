@@ -16,6 +16,10 @@ LOST = 4
 #: a group changes to the stiff method where more than this part of its members needs it; fewer go
 #: on alone (chosen: a stiff step costs some five explicit ones)
 MINORITY = 0.25
+#: a member holds the others up where its error is at least this part of the tolerance and theirs
+#: are so small that their steps could be ten times as long (the error is of order five); after so
+#: many trials in a row it leaves (chosen: the group has spent more on it than it would alone)
+HOLDING, HELD_UP, PATIENCE = 0.1, 1e-6, 200
 
 
 @engine_function
@@ -60,11 +64,29 @@ def report(iw: Vector, rw: Vector, m: int) -> None:
             known, other = error[k], rw[total + j * lanes + k]
             error[k] = max(known, other) + (other - other)
     worst, rows = 0.0, max(1, iw[at.NX] // lanes - iw[at.NMEMORY])
+    slowest, second = 0, 0.0
     for k in range(lanes):
         error[k] = np.sqrt(error[k] / rows) if rw[iw[at.O_LANE_ALIVE] + k] > 0.0 else 0.0
-        if not error[k] <= worst:
-            worst = error[k]
+        if error[k] <= worst:
+            second = max(second, error[k])
+        else:
+            slowest, second, worst = k, worst, error[k]
     rw[iw[at.O_REPORT] + at.R_LANES] = worst
+    if iw[at.ALIVE] > 1:
+        spare_from(iw, rw, slowest, worst > HOLDING and second < HELD_UP)
+
+
+@engine_function
+def spare_from(iw: Vector, rw: Vector, slowest: int, held_up: bool) -> None:
+    """A member that alone has made the steps short for long leaves."""
+    held = iw[at.O_LANE_HELD]
+    for k in range(iw[at.LANES]):
+        if k != slowest or not held_up:
+            rw[held + k] = 0.0
+    if held_up:
+        rw[held + slowest] += 1.0
+        if rw[held + slowest] >= PATIENCE:
+            leave(iw, rw, slowest)
 
 
 @engine_function

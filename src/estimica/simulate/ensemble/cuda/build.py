@@ -29,15 +29,17 @@ from estimica.simulate.response import Response
 #: numbers of states and sensitivities up to which loops are unrolled, so that all of them stand in
 #: registers, of which a thread has room for 127 numbers (measured: bench/gpu)
 UNROLLED, UNROLLED_STAGES = 24, 16
-#: ... and beyond which sensitivities are done in groups of so many (measured: bench/gpu)
-GROUPED = 8
+#: ... and beyond which sensitivities are done in groups of so many (measured: bench/gpu), as long
+#: as their slopes have no more operations than this: they are written out at eight places, and
+#: twice as many take NVRTC most of a minute
+GROUPED, IN_GROUPS = 8, 500
 #: sums that a thread keeps; where the normal equations have more, it writes down the rows of
 #: derivatives, whose products are taken afterwards (measured: bench/gpu)
 MOST_SUMS = 96
 #: operations of a model's function up to which it is written out at each of its eight places
-INLINED = 600
-#: beyond these a thread works in memory alone and compiling takes minutes (chosen)
-MOST_NUMBERS, MOST_OPERATIONS = 512, 20_000
+INLINED = 400
+#: beyond these a thread works in memory alone and compiling takes most of a minute (chosen)
+MOST_NUMBERS, MOST_OPERATIONS = 512, 6_000
 #: threads of a block: few, since it lasts as long as its slowest member (measured: bench/gpu)
 BLOCK = 64
 
@@ -111,7 +113,10 @@ _known: WeakKeyDictionary[Response, Program | str] = WeakKeyDictionary()
 
 
 def program_of(response: Response) -> Program | str:
-    """The program of a response, or why there is none."""
+    """The program of a response, or why there is none.
+
+    A limit on the clock (max_seconds) does not hold there; max_steps does.
+    """
     if response not in _known:
         _known[response] = _program_of(response)
     return _known[response]
@@ -127,7 +132,7 @@ def _program_of(response: Response) -> Program | str:
     explicit, stiff, grouped = "", "", False
     try:
         if method == "explicit" or (method == "auto" and not _is_stiff(response)):
-            text = explicit_text(equations, UNROLLED, GROUPED)
+            text = explicit_text(equations, UNROLLED, GROUPED, IN_GROUPS)
             reason, grouped = _too_large(text), bool(text.groups)
             explicit = _assembled(equations, text, response.options, sloped, method == "auto")
         if method != "explicit":
