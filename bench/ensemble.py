@@ -27,7 +27,7 @@ from process import Line
 from rich.console import Console
 from rich.table import Table
 
-from estimica.simulate.ensemble.ensemble import Ensemble
+from estimica.simulate.ensemble.backends import Ensemble
 from estimica.simulate.ensemble.members import Measured, normal_equations
 from estimica.simulate.ensemble.scalar import begin, run_scalar
 

@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from problems import PROBLEMS, RTOL, Problem
 
 import estimica as es
+from estimica.simulate.ensemble.backends import Ensemble
 from estimica.simulate.ensemble.cuda import build
 from estimica.simulate.ensemble.cuda.program import Program
-from estimica.simulate.ensemble.ensemble import Ensemble
 from estimica.simulate.ensemble.members import Measured
 
 #: members whose numbers are compared with the scalar engine's

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from estimica.base.arrays import Vector
-from estimica.compiled.llvm import instructions
 from estimica.compiled.llvm.machine_code import SETUP, compile_functions
+from estimica.compiled.llvm.operations import instructions
+from estimica.compiled.llvm.operations.width import Width
 from estimica.compiled.llvm.run_setup import PART
-from estimica.compiled.llvm.width import Width
 
 X, P, T = ca.SX.sym("x", 3), ca.SX.sym("P", 2), ca.SX.sym("t")
 

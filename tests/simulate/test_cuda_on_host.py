@@ -18,12 +18,12 @@ import pytest
 import estimica as es
 from estimica.base.signals import Hold, Signal
 from estimica.simulate.engine import status
+from estimica.simulate.ensemble.backends import Ensemble
 from estimica.simulate.ensemble.cuda.backend import CudaEnsemble
 from estimica.simulate.ensemble.cuda.build import program_of, refusal
 from estimica.simulate.ensemble.cuda.launcher import Launcher, available
 from estimica.simulate.ensemble.cuda.program import Program
 from estimica.simulate.ensemble.cuda.runner import run_normal, run_samples
-from estimica.simulate.ensemble.ensemble import Ensemble
 from estimica.simulate.ensemble.members import Measured
 
 COMPILER = shutil.which("cc")

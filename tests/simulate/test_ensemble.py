@@ -14,7 +14,7 @@ from tests.simulate.test_kept_functions import tank
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.simulate.engine.options import Options
-from estimica.simulate.ensemble.ensemble import Ensemble
+from estimica.simulate.ensemble.backends import Ensemble
 from estimica.simulate.ensemble.members import (
     NO_START,
     EnsembleRun,

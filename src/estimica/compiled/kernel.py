@@ -18,8 +18,8 @@ from estimica.base.arrays import Indices
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.llvm.call_expansion import written_out
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
-from estimica.compiled.llvm.vector_math import register_lanes
-from estimica.compiled.llvm.width import PLAIN, Width
+from estimica.compiled.llvm.operations.vector_math import register_lanes
+from estimica.compiled.llvm.operations.width import PLAIN, Width
 from estimica.compiled.sparse_plan import SparsePlan, sparse_plan
 from estimica.compiled.sparsity import NO_PATTERN, SparsityPattern, Tangent
 

@@ -19,8 +19,8 @@ import llvmlite.binding as llvm
 
 from estimica.compiled.llvm.domain import DOMAIN_TOLERANCE, FLOOR, MOST_PRODUCTS, POWER_FLOOR
 from estimica.compiled.llvm.foreign_code import foreign_code
-from estimica.compiled.llvm.instructions import ONE, ZERO, Instructions, Stream, constant
 from estimica.compiled.llvm.object_code import load_object_code
+from estimica.compiled.llvm.operations.instructions import ONE, ZERO, Instructions, Stream, constant
 from estimica.compiled.llvm.processor import initialise_llvm
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression

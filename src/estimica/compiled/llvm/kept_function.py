@@ -16,8 +16,8 @@ from typing import Any
 import casadi as ca
 
 from estimica.compiled.llvm.function_code import FunctionLibrary
-from estimica.compiled.llvm.instructions import Stream
 from estimica.compiled.llvm.object_code import load_object_code
+from estimica.compiled.llvm.operations.instructions import Stream
 from estimica.flat.calculus import MOST_COLUMNS, function_change, function_jacobian
 from estimica.flat.function import FlatFunction, influences
 

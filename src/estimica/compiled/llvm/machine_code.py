@@ -17,12 +17,12 @@ import casadi as ca
 
 from estimica.compiled.llvm.call_expansion import expanded
 from estimica.compiled.llvm.function_code import FunctionLibrary
-from estimica.compiled.llvm.instructions import Instructions, Stream
 from estimica.compiled.llvm.kept_function import kept_of
 from estimica.compiled.llvm.object_code import load_object_code
+from estimica.compiled.llvm.operations.instructions import Instructions, Stream
+from estimica.compiled.llvm.operations.width import PLAIN, Width
 from estimica.compiled.llvm.processor import initialise_llvm
 from estimica.compiled.llvm.run_setup import PART, Number, RunSetup
-from estimica.compiled.llvm.width import PLAIN, Width
 
 #: instructions from which on the optimiser is told to hurry
 _LARGE, _HUGE = 20_000, 100_000

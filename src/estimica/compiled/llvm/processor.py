@@ -8,8 +8,8 @@ import threading
 
 import llvmlite.binding as llvm
 
-from estimica.compiled.llvm.instructions import LIBRARY_FUNCTIONS
-from estimica.compiled.llvm.vector_math import load_vector_math
+from estimica.compiled.llvm.operations.instructions import LIBRARY_FUNCTIONS
+from estimica.compiled.llvm.operations.vector_math import load_vector_math
 
 _ready = threading.Lock()
 _initialised = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from estimica.compiled.llvm.instructions import Stream
-from estimica.compiled.llvm.width import PLAIN, Width
+from estimica.compiled.llvm.operations.instructions import Stream
+from estimica.compiled.llvm.operations.width import PLAIN, Width
 
 #: longer functions are cut into parts, since the optimiser's time grows faster than their length
 PART = 600

@@ -10,7 +10,7 @@ from estimica.base.arrays import Indices, Vector
 from estimica.estimate.batch.search import Sums
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.objective.predictor import CasePredictor
-from estimica.simulate.ensemble.ensemble import Ensemble
+from estimica.simulate.ensemble.backends import Ensemble
 from estimica.simulate.ensemble.members import EnsembleRun, Measured, normal_equations
 from estimica.simulate.response import Response
 

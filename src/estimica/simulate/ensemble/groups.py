@@ -16,7 +16,7 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.compiled.kernel import Kernel
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
-from estimica.compiled.llvm.width import Width
+from estimica.compiled.llvm.operations.width import Width
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.lanes.groups import groups_unit
 from estimica.simulate.engine.loop import drive

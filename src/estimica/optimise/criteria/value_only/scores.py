@@ -29,7 +29,7 @@ from estimica.optimise.criteria.value_only import measures as quick
 from estimica.optimise.criteria.value_only.mesh import RunBreaks, ValueOnlyMesh
 from estimica.simulate.engine.layout import LOG_WIDTH
 from estimica.simulate.engine.result import LOG_SIZE, NO_LOG, Run
-from estimica.simulate.ensemble.ensemble import Ensemble
+from estimica.simulate.ensemble.backends import Ensemble
 from estimica.simulate.ensemble.members import EnsembleRun
 from estimica.simulate.response import Response
 

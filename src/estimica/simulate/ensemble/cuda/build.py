@@ -34,7 +34,7 @@ UNROLLED, UNROLLED_STAGES = 24, 16
 #: twice as many take NVRTC most of a minute
 GROUPED, IN_GROUPS = 8, 500
 #: sums that a thread keeps; where the normal equations have more, it writes down the rows of
-#: derivatives, whose products are taken afterwards (measured: bench/gpu)
+#: derivatives, whose products are taken afterwards (chosen)
 MOST_SUMS = 96
 #: operations of a model's function up to which it is written out at each of its eight places
 INLINED = 400

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import casadi as ca
 
-from estimica.compiled.llvm import tanh as hyperbolic_tangent
-from estimica.compiled.llvm.vector_math import CHUNK, vector_function
-from estimica.compiled.llvm.width import PLAIN, Width
+from estimica.compiled.llvm.operations import tanh as hyperbolic_tangent
+from estimica.compiled.llvm.operations.vector_math import CHUNK, vector_function
+from estimica.compiled.llvm.operations.width import PLAIN, Width
 
 _LIBM = {  # unary functions of the C library
     ca.OP_SIN: "sin", ca.OP_COS: "cos", ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos",

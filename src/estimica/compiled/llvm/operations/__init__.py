@@ -1,0 +1,1 @@
+"""What the operations of CasADi are in LLVM, of single numbers and of several lanes."""
