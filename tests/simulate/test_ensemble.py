@@ -354,6 +354,21 @@ def test_starts_from_equations(text_response: Callable[..., Response]) -> None:
     assert_agree(run, known)
 
 
+def test_members_begin_at_the_root_that_the_scalar_engine_takes() -> None:
+    """y³ − 3y + a = 0 has three roots where |a| < 2; at a = 3, where the response is set up, it has
+    only the one that no member with three of them takes."""
+    model = load_model(
+        "model Roots parameter Real a = 3; Real y(start = 2); Real x(start = 0, fixed = true); "
+        "equation y^3 - 3*y + a = 0*x; der(x) = y - x; end Roots;"
+    )
+    response = model.response(np.linspace(0, 2, 5), outputs=["x", "y"], wrt=["a"])
+    a = np.array([0.0, 0.5, 1.0, 1.5, 1.9, 2.5, 3.0, 4.0])
+    run = Ensemble(response, "vector").at(a[:, None])
+    largest = [np.roots([1, 0, -3, v]) for v in a]
+    expected = [max(r.real[np.abs(r.imag) < 1e-9]) for r in largest]
+    np.testing.assert_allclose(run.Y[:, -1, 1], expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("backend", ["vector", "scalar", "auto"])
 @pytest.mark.parametrize("members", [0, 1, 9])
 def test_any_number_of_members(backend: str, members: int) -> None:

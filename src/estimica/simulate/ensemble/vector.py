@@ -95,10 +95,13 @@ class VectorEnsemble:
     @cached_property
     def _unknowns(self) -> Vector | None:
         """The algebraic unknowns at the start with the constants that the response was set up with:
-        Newton's method finds those of its members from there. None where there are none."""
+        Newton's method finds those of its members from there. None where it has none, or where
+        members may have several: then each begins at the root that the scalar engine takes."""
         r = self.response
         if not r.configuration.initialiser.n_unknowns:
             return np.zeros(0)
+        if not r.configuration.kernel.linear_algebraic:
+            return None
         try:
             return r.configuration.initialiser.start(r.values, r.begin, r.pieces.values[0]).z
         except SimulationError:
