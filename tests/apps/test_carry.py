@@ -452,15 +452,15 @@ def test_a_resumed_run_begins_with_the_same_run(
 
     first = told("optimise", design)
     whole = told("montecarlo", design, "--fit", first["run"], "--curves", "0", "--workers", "1")
-    real = assess_run._scored
+    real = assess_run.scored
 
     def stopped(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(assess_run, "_scored", stopped)
+    monkeypatch.setattr(assess_run, "scored", stopped)
     cut = run("montecarlo", design, "--fit", "last", "--curves", "0", "--workers", "1", "--json")
     assert json.loads(cut.stdout)["outcome"]["status"] == "interrupted"
-    monkeypatch.setattr(assess_run, "_scored", real)
+    monkeypatch.setattr(assess_run, "scored", real)
     told("optimise", design)  # a newer last one
     again = told("montecarlo", design, "--resume", "last", "--workers", "1")
     assert again["from"]["run"] == first["run"]

@@ -20,6 +20,7 @@ from typer.models import OptionInfo
 from typer.testing import CliRunner, Result
 
 from estimica.apps.cli.commands.app import app
+from estimica.apps.cli.commands.directory import ENTRIES
 from estimica.apps.cli.commands.runs import runs_app
 from estimica.apps.cli.streams import SafeStream
 from estimica.base.files import write as output_file
@@ -201,16 +202,15 @@ def estimica(*arguments: object) -> Result:
 
 def path_options() -> Iterator[tuple[str, str]]:
     """Every option of every command that takes a path, from the commands themselves."""
-    for group in (app, runs_app):
-        for one in group.registered_commands:
-            callback = inspect.unwrap(one.callback)
-            name = one.name or callback.__name__
-            name = f"runs {name}" if group is runs_app else name
-            for option, hint in get_type_hints(callback, include_extras=True).items():
-                kind, *notes = get_args(hint) or (hint,)
-                is_option = any(isinstance(note, OptionInfo) for note in notes)
-                if is_option and Path in (kind, *get_args(kind)):
-                    yield name, option
+    commands = {name: e.function for name, e in ENTRIES.items() if e.function is not runs_app}
+    for one in runs_app.registered_commands:
+        commands[f"runs {one.name or one.callback.__name__}"] = one.callback
+    for name, command in commands.items():
+        for option, hint in get_type_hints(inspect.unwrap(command), include_extras=True).items():
+            kind, *notes = get_args(hint) or (hint,)
+            is_option = any(isinstance(note, OptionInfo) for note in notes)
+            if is_option and Path in (kind, *get_args(kind)):
+                yield name, option
 
 
 def test_every_option_that_names_a_file_to_write_is_tested_here() -> None:

@@ -138,6 +138,7 @@ def test_files_of_users_have_one_door() -> None:
         "execute/runs/process_identity.py",  # of the system
         "report/html.py",  # comes with the package
         "simulate/engine/units.py",  # its own code
+        "simulate/ensemble/cuda/build.py",  # comes with the package
         "source/base_modelica/parser.py",  # comes with the package
         "source/cache.py",
         "source/limits.py",  # of the system

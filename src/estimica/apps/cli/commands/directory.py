@@ -23,10 +23,15 @@ class Entry:
     line: str
     asks: bool = False
 
+    @property
+    def function(self) -> Any:
+        """The function that is called, or the group of commands below it."""
+        module, name = self.place.split(":")
+        return getattr(import_module(f"estimica.apps.cli.commands.{module}"), name)
+
     def loaded(self, name: str) -> Any:
         """The command itself, as the library that parses arguments has it."""
-        module, function = self.place.split(":")
-        command = getattr(import_module(f"estimica.apps.cli.commands.{module}"), function)
+        command = self.function
         if isinstance(command, typer.Typer):
             return typer.main.get_command(command)
         if self.asks:
@@ -180,7 +185,6 @@ ENTRIES = {
     "trust": Entry(
         "study.trust:trust",
         "List the code that a study would run, and agree to it; nothing of it runs here.",
-        asks=True,
     ),
     "use": Entry(
         "study.use:use",
