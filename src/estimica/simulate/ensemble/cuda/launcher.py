@@ -82,7 +82,7 @@ def available() -> str:
     try:
         import cupy
     except ImportError:
-        return "CuPy is not installed (pip install estimica[gpu])"
+        return "CuPy is not installed: pip install 'estimica[gpu]'"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
