@@ -16,7 +16,7 @@ from estimica.execute.runs.store import Store
 from estimica.execute.workers.executor import executor
 from estimica.execute.workers.local import LocalProcesses
 from estimica.infer.bootstrap.intervals import bca_interval, percentile_interval
-from estimica.infer.bootstrap.present import estimates
+from estimica.infer.bootstrap.present import estimates, relative
 from estimica.infer.bootstrap.resampling import resampler
 from estimica.infer.covariance.block_length import block_length
 from estimica.infer.refit import fit_context_of, refit
@@ -364,3 +364,15 @@ def test_few_replicates_leave_no_empty_columns_and_the_bias_is_as_exact_as_its_e
     for row in table.rows:
         shown = [str(row[k]).partition(".")[2] for k in (bias, error)]
         assert len(shown[0]) == len(shown[1])
+
+
+def test_percents_of_a_negative_estimate_are_of_its_size() -> None:
+    x = np.linspace(0, 5, 30)
+    y = -2 - 0.7 * x + 0.5 * np.random.default_rng(3).standard_normal(30)
+    found = es.bootstrap(curve("a + b*x", x, y, {"a": -1.0, "b": -1.0}), 50)
+    (table,) = relative(found)
+    for row, s in zip(table.rows, found.spreads, strict=False):
+        ends = [100 * (end - s.value) / -s.value for end in s.percentile]
+        assert row[3:] == pytest.approx(ends)
+        assert ends[0] < 0 < ends[1]
+        assert row[1] == pytest.approx(100 * s.bias / -s.value)

@@ -22,6 +22,7 @@ from estimica.report.text import curves_text, printed, rich_table, sparkline, ta
         (np.float64(2e-9), "2e-09"),
         (Rounded(19.2299, 3), "19.230"),
         (Rounded(float("inf"), 3), "inf"),
+        (Rounded(-0.0004, 2), "0.00"),
         (True, "yes"),
         (12, "12"),
         ("a", "a"),

@@ -229,7 +229,7 @@ class Rounded(float):
         return float(self), self.decimals
 
     def __str__(self) -> str:
-        return f"{float(self):.{self.decimals}f}"
+        return f"{float(self):z.{self.decimals}f}"  # z: no -0.00
 
 
 @dataclass(frozen=True, slots=True)

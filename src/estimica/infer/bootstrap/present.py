@@ -140,10 +140,10 @@ def relative(bootstrap: Bootstrap) -> tuple[Table, ...]:
 
 
 def _percents(s: ReplicateSummary) -> Iterator[object]:
+    """Of the size of the estimate, so that an interval goes upwards for a negative one, too."""
     low, high = s.percentile
     for x in (s.bias, s.stderr, low - s.value, high - s.value):
-        size = s.value if x is not s.stderr else abs(s.value)
-        yield Rounded(100 * x / size, 2) if math.isfinite(x) else None
+        yield Rounded(100 * x / abs(s.value), 2) if math.isfinite(x) else None
 
 
 def _ends(spreads: Sequence[ReplicateSummary]) -> list[float]:
