@@ -23,11 +23,12 @@ class DeviceSums:
     program: Program
     launcher: Launcher
     value: Array  # (1 or L, N, ny)
-    weight: Array  # (N, ny)
+    weight: Array  # (N, ny) or (1 or L, N, ny)
 
     def __call__(self, values: Array, members: Array) -> Sums:
         """The sums at physical values of the members with these numbers."""
-        which = None if len(self.value) == 1 else members
+        alike = len(self.value) == 1 and (self.weight.ndim == 2 or len(self.weight) == 1)
+        which = None if alike else members
         found = run_normal(
             self.program, values, self.value, self.weight, self.launcher, host=False, which=which
         )
