@@ -67,7 +67,7 @@ class Measured:
         """The weights as (1 or L, N, ny)."""
         return self.weight if self.weight.ndim == 3 else self.weight[None]
 
-    def of(self, members: Indices) -> Measured:
+    def of(self, members: Indices | slice) -> Measured:
         """The same for some of the members."""
         value, weight = (a if len(a) == 1 else a[members] for a in (self.value, self.weights))
         return Measured(value, weight)

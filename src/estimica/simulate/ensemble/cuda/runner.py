@@ -153,7 +153,8 @@ class _Runs:
                 *self.experiment, np.int32(len(self.program.starts)),
                 np.int32(len(self.program.times)), pointer(data.values),
                 np.int64(data.stride), np.int32(data.picks is not None), pointer(data.picks),
-                pointer(data.weight), np.int64(data.apart), *(pointer(r) for r in results), status, place, stopped,
+                pointer(data.weight), np.int64(data.apart), *(pointer(r) for r in results),
+                status, place, stopped,
             )  # fmt: skip
             self.launcher.run(text, self.mode, count, self.program.block, arguments)
         return status, place, stopped
