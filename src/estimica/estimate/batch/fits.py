@@ -116,7 +116,7 @@ class BatchFits:
             problem = replace(problem, scoring=_scoring_of(self.objective, problem, counted))
         found = batch_search(
             problem,
-            self._sums(measured, counted),
+            self.sums(measured, counted),
             np.ascontiguousarray(starts, np.float64),
             self._limits(measured, len(starts), counted),
             held=held,
@@ -138,6 +138,16 @@ class BatchFits:
             found, ok = [*found, *own], ok & good
         return found, ok
 
+    def sums(self, measured: Sequence[Vector], counted: Sequence[Flags] | None = None) -> AllSums:
+        """What a search evaluates with these data; see `fit`."""
+        data, first = list[Measured](), 0
+        for case in self.cases:
+            own = slice(first, first + len(case.blocks))
+            weight = case.weight if counted is None else case.weights(counted[own])
+            data.append(Measured(case.measured(measured[own]), weight))
+            first = own.stop
+        return AllSums(self.cases, data)
+
     def limits_at_data(self) -> MemberLimits:
         """Those of the data of the objective itself."""
         return self._limits(self._data, 1)
@@ -146,7 +156,7 @@ class BatchFits:
         """Costs of the objective's own data at coordinates (L, n); NaN where there is none."""
         at, limits = self.problem.coordinates, self._limits(self._data, len(q))
         values = at.values(q)
-        sums = self._sums(self._data)(values, np.arange(len(q)))
+        sums = self.sums(self._data)(values, np.arange(len(q)))
         finite = np.isfinite(sums.gradient).all(axis=(1, 2)) & np.isfinite(sums.square).all(axis=1)
         with np.errstate(all="ignore"):  # members that failed have NaN
             cost, _, _ = self.problem.scoring.score(sums.square, limits.low, limits.high)
@@ -158,15 +168,6 @@ class BatchFits:
     def _data(self) -> list[Vector]:
         """The data of the objective, as one set for all members."""
         return [b.measured.value[None, :] for b in self.objective.blocks]
-
-    def _sums(self, measured: Sequence[Vector], counted: Sequence[Flags] | None = None) -> AllSums:
-        data, first = list[Measured](), 0
-        for case in self.cases:
-            own = slice(first, first + len(case.blocks))
-            weight = case.weight if counted is None else case.weights(counted[own])
-            data.append(Measured(case.measured(measured[own]), weight))
-            first = own.stop
-        return AllSums(self.cases, data)
 
     def _limits(
         self, measured: Sequence[Vector], many: int, counted: Sequence[Flags] | None = None

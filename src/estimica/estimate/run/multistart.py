@@ -187,9 +187,7 @@ def _fit_context(study: Study) -> FitContext:
     return setup, setup.calibration()
 
 
-def _joint(
-    setup: Setup, cases: ResidualFunction, threads: int
-) -> tuple[JointStarts | None, str]:
+def _joint(setup: Setup, cases: ResidualFunction, threads: int) -> tuple[JointStarts | None, str]:
     """(what searches starts together, why it is not what was asked for); only a model that the
     engine simulates loads it."""
     others = [p for p in cases.predictors if not getattr(p.response, "makes_ensembles", False)]
