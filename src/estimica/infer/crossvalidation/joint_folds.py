@@ -5,7 +5,8 @@ A fold whose optimum is not proven there is fitted alone, and so is one that can
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
 WORTH = 16
 
 
+@dataclass(frozen=True, eq=False)
+class FoldEnd:
+    """Where the fit without a fold has ended, at a proven optimum."""
+
+    fold: Fold
+    unknowns: Unknowns  # those that it has
+    values: Vector  # of these
+    kept: list[str]  # labels of those that only the fold determines
+
+
 def run_folds(
     place: FitContext, fits: BatchFits, folds: Sequence[Fold], whole: Vector | None
 ) -> list[dict[str, Any]]:
@@ -43,37 +54,50 @@ def _fitted(
     place: FitContext, fits: BatchFits, folds: Sequence[Fold], whole: Vector
 ) -> dict[int, dict[str, Any]]:
     """The folds, by their numbers, whose fits are proven."""
-    blocks = place.objective.blocks
+    blocks, items = place.objective.blocks, place.objective.unknowns.items
     counted = [np.stack([~fold.left_out[b.case, b.name] for fold in folds]) for b in blocks]
     starts = np.tile(place.q, (len(folds), 1))
     present = np.array([_present(place, fold) for fold in folds])
     less = fits.information(starts, counted)
-    lost = np.zeros_like(present)
-    seen = np.isfinite(less).all(axis=(1, 2))
-    for k in np.flatnonzero(seen):
-        own = [int(j) for j in np.flatnonzero(present[k])]
-        lost[k, own] = undetermined(whole, less[k][np.ix_(own, own)], own)
+    seen: Flags = np.asarray(np.isfinite(less).all(axis=(1, 2)))
+    lost = _lost(whole, less, present, seen)
     fitted = fits.fit(starts, counted=counted, held=~present | lost, near=True).finished()
-    proven = [int(k) for k in np.flatnonzero(fitted.proven & seen)]
-    items = place.objective.unknowns.items
-    unknowns = {k: Unknowns([items[j] for j in np.flatnonzero(present[k])]) for k in proven}
-    values = {k: np.asarray(fitted.found.values[k][present[k]]) for k in proven}
-    simulated = _simulated(place, fits, folds, unknowns, values)
-    found: dict[int, dict[str, Any]] = {}
-    for k in proven:
-        stored: dict[str, Any] = {
-            "status": str(Status.CONVERGED),
-            "message": SETTLED,
-            "values": [float(v) for v in values[k][: len(place.setup.tuners)]],
-            "kept": [items[j].label for j in np.flatnonzero(lost[k])],
-        }
-        scales = place.objective.criterion.scales
-        told = predicted(place, folds[k], unknowns[k], values[k], scales, simulated.get(k))
-        if isinstance(told, str):
-            found[k] = stored | {"status": "failed", "message": told, "predicted": []}
-        else:
-            found[k] = stored | {"predicted": told}
-    return found
+    ends = {
+        number: FoldEnd(
+            folds[number],
+            Unknowns([u for u, there in zip(items, present[number], strict=True) if there]),
+            np.asarray(fitted.found.values[number][present[number]]),
+            [u.label for u, kept in zip(items, lost[number], strict=True) if kept],
+        )
+        for number in np.flatnonzero(fitted.proven & seen).tolist()
+    }
+    simulated = _simulated(place, fits, ends)
+    return {number: _stored(place, end, simulated.get(number)) for number, end in ends.items()}
+
+
+def _lost(whole: Vector, less: Vector, present: Flags, seen: Flags) -> Flags:
+    """Which unknowns only the left-out samples determine, of every fold that can be simulated."""
+    lost = np.zeros_like(present)
+    for number in np.flatnonzero(seen).tolist():
+        own: list[int] = np.flatnonzero(present[number]).tolist()
+        lost[number, own] = undetermined(whole, less[number][np.ix_(own, own)], own)
+    return lost
+
+
+def _stored(place: FitContext, end: FoldEnd, simulated: Sequence[Vector] | None) -> dict[str, Any]:
+    """The end of a fit as values that can be stored, with what it predicts."""
+    stored: dict[str, Any] = {
+        "status": str(Status.CONVERGED),
+        "message": SETTLED,
+        "values": [float(v) for v in end.values[: len(place.setup.tuners)]],
+        "kept": end.kept,
+        "predicted": [],
+    }
+    scales = place.objective.criterion.scales
+    told = predicted(place, end.fold, end.unknowns, end.values, scales, simulated)
+    if isinstance(told, str):
+        return stored | {"status": "failed", "message": told}
+    return stored | {"predicted": told}
 
 
 def _present(place: FitContext, fold: Fold) -> Flags:
@@ -91,17 +115,12 @@ def _present(place: FitContext, fold: Fold) -> Flags:
 
 
 def _simulated(
-    place: FitContext,
-    fits: BatchFits,
-    folds: Sequence[Fold],
-    unknowns: dict[int, Unknowns],
-    values: dict[int, Vector],
+    place: FitContext, fits: BatchFits, ends: Mapping[int, FoldEnd]
 ) -> dict[int, list[Vector]]:
     """Outputs of all blocks, for the folds that need them and can be simulated."""
-    asked = [k for k in values if has_stretches(place, folds[k])]
+    asked = [number for number, end in ends.items() if has_stretches(place, end.fold)]
     if not asked:
         return {}
-    outputs, ok = fits.outputs(
-        np.array([values_of_all(place, unknowns[k], values[k]) for k in asked])
-    )
+    values = [values_of_all(place, ends[k].unknowns, ends[k].values) for k in asked]
+    outputs, ok = fits.outputs(np.array(values))
     return {k: [own[j] for own in outputs] for j, k in enumerate(asked) if ok[j]}
