@@ -18,7 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 from estimica.estimate.batch.coordinates import Coordinates
-from estimica.estimate.batch.device import DeviceSums, half_widths
+from estimica.estimate.batch.device import DeviceSums
+from estimica.estimate.batch.intervals import half_widths
 from estimica.estimate.batch.scoring import BatchScoring
 from estimica.estimate.batch.search import BatchProblem, BatchResult, MemberLimits, batch_search
 from estimica.simulate.ensemble.cuda.launcher import CupyLauncher, Launcher

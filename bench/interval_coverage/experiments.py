@@ -67,13 +67,27 @@ class Laboratory:
 
     def study(self, seed: int) -> es.Study:
         """One experiment, to be fitted from beside the truth."""
-        random = np.random.default_rng([2026, seed])
+        return self._study(self.drawn(seed), self.situation.known, self._bound)
+
+    def drawn(self, seed: int) -> pd.DataFrame:
+        """The table of one experiment."""
         table = self.exact.copy()
-        for name, sigma in self.sigma.items():
-            measured = table[name].notna().to_numpy()
-            noise = self._noise(int(measured.sum()), random)
-            table.loc[measured, name] += sigma * noise
-        return self._study(table, self.situation.known, self._bound)
+        for name, values in self.samples(seed).items():
+            table.loc[table[name].notna(), name] = values
+        return table
+
+    def samples(self, seed: int) -> dict[str, np.ndarray]:
+        """What is measured of each output in one experiment, where it is sampled."""
+        random = np.random.default_rng([2026, seed])
+        return {
+            name: self._sampled[name] + sigma * self._noise(len(self._sampled[name]), random)
+            for name, sigma in self.sigma.items()
+        }
+
+    @cached_property
+    def _sampled(self) -> dict[str, np.ndarray]:
+        """The same without noise."""
+        return {name: self.exact[name].dropna().to_numpy() for name in self.sigma}
 
     def _grid(self, count: int) -> np.ndarray:
         """Places of an output's samples: none at the start, where nothing has happened."""

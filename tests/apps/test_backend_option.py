@@ -68,6 +68,25 @@ def test_the_option_stands_before_the_study(study: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("profile", ["--points", "3"]),
+        ("crossvalidate", ["--folds", "4"]),
+        ("fit", ["--starts", "5"]),
+    ],
+)
+def test_other_fits_take_it_too_and_tell(study: Path, command: str, more: list[str]) -> None:
+    own = [command, str(study), *more, "--workers", "1", "--no-store", "--quiet"]
+    for asked, backend in (([], "scalar"), (["--backend", "vector"], "vector")):
+        told = json.loads(CliRunner().invoke(app, [*own, *asked, "--json"]).stdout)
+        assert told["worked_by"] == {"backend": backend, "alone": 0, "reason": ""}
+    page = study.with_name("page.html")
+    shown = CliRunner().invoke(app, [*own, "--backend", "vector", "--report", str(page)]).stdout
+    assert "in the vector units of the processor" in " ".join(shown.split())
+    assert "in the vector units of the processor" in page.read_text(encoding="utf-8")
+
+
 def test_a_misspelt_backend_is_told(study: Path) -> None:
     found = bootstrapped(study, "--backend", "vectro")
     assert found.exit_code == 2

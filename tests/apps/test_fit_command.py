@@ -295,6 +295,20 @@ def test_progress_in_a_log_is_at_most_one_line_a_second(
     assert "s left" in lines[2]
 
 
+@pytest.mark.parametrize("rate", [0.98, 1.0, 1.3])
+def test_steps_that_hardly_shrink_tell_nothing_of_the_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, rate: float
+) -> None:
+    clock = iter(2.0 * k for k in range(1000))
+    monkeypatch.setattr("estimica.apps.cli.progress.monotonic", lambda: next(clock))
+    with FitProgressLine(Estimation(), quiet=False) as line:
+        for k in range(8):
+            line(told(k, 100.0 / (k + 1), 0.1 * rate**k))
+    lines = capsys.readouterr().err.splitlines()
+    assert "iteration 7" in lines[-1]
+    assert not any("left" in one for one in lines)
+
+
 def test_progress_of_several_starts_counts_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

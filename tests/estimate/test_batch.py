@@ -11,12 +11,14 @@ import pytest
 import estimica as es
 from estimica.estimate.batch.fits import BatchFits, MemberFits
 from estimica.estimate.batch.step import applied, applied_back, damped_step, inverse_factor
-from estimica.estimate.batch.suitability import why_alone
+from estimica.estimate.batch.suitability import SQUARES, why_alone
 from estimica.estimate.run.one_start import limits_of
+from estimica.execute.batches import WorkedBy
 from estimica.execute.pieces import seeds
 from estimica.execute.threads import one_thread
 from estimica.infer.bootstrap.resampling import resampler
 from estimica.infer.refit import FitContext, fit_context_of, refit
+from estimica.simulate.formula import formula_model
 
 LAG = """model Lag
   parameter Real K = 2.0; parameter Real tau = 0.5; parameter Real b = 0.3;
@@ -271,9 +273,46 @@ def test_starts_that_advance_together_find_what_single_ones_find(lag: Any) -> No
     assert one.values == pytest.approx(other.values, rel=1e-6)
     assert one.cost == pytest.approx(other.cost, rel=1e-9)
     assert [s.status for s in one.starts] == [s.status for s in other.starts]
+    assert (one.worked_by, other.worked_by) == (WorkedBy("vector"), WorkedBy("scalar"))
     assert len(one.iterations) > 3
     # the last ones are of the single search, whose simulation has an error of its own
     assert np.diff([i.cost for i in one.iterations]).max() < 1e-6
+
+
+def test_starts_that_are_searched_one_by_one_say_why(lag: Any) -> None:
+    asked = es.Execution(backend="vector")
+    robust = study(lag).with_(estimation=es.Estimation(loss="huber"), execute=asked)
+    assert es.fit(robust, starts=2).worked_by == WorkedBy("scalar", reason=SQUARES)
+    # nobody has asked for anything else
+    usual = robust.with_(execute=es.Execution())
+    assert es.fit(usual, starts=2).worked_by == WorkedBy("scalar")
+    x = np.linspace(0, 1, 12)
+    formula = es.Study(
+        formula_model({"y": "a*exp(-b*x)"}, inputs=["x"]),
+        [es.Tuner("a", start=1.0), es.Tuner("b", start=1.0)],
+        [es.Case("p", {"x": x, "y": 2 * np.exp(-x)}, inputs={"x": "x"}, outputs={"y": "y"})],
+        execute=asked,
+    )
+    told = es.fit(formula, starts=2)
+    assert told.worked_by.reason == "case 'p' is not simulated by the engine"
+    assert told.to_dict()["worked_by"] == told.worked_by.to_dict()
+    assert "worked_by" not in es.fit(formula).to_dict()
+
+
+def test_a_start_that_the_batch_does_not_prove_is_searched_alone(
+    lag: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from estimica.estimate.run import joint_starts
+
+    real = joint_starts._ended
+
+    def but_the_third(joint: Any, found: Any, k: int, way: Any) -> joint_starts.JointEnd:
+        end = real(joint, found, k, way)
+        return end if k != 2 else joint_starts.JointEnd(None, end.evaluations)
+
+    monkeypatch.setattr(joint_starts, "_ended", but_the_third)
+    chosen = study(lag, "ml").with_(execute=es.Execution(backend="vector"))
+    assert es.fit(chosen, starts=5).worked_by == WorkedBy("vector", alone=1)
 
 
 def test_an_interrupted_batch_of_starts_gives_its_best_so_far(

@@ -14,7 +14,8 @@ from tests.estimate.test_batch import LAG, context, fits_of, replicates, study
 from tests.simulate.test_cuda_on_host import HostLauncher, needs_compiler
 
 import estimica as es
-from estimica.estimate.batch.device import DeviceSums, half_widths
+from estimica.estimate.batch.device import DeviceSums
+from estimica.estimate.batch.intervals import half_widths
 from estimica.estimate.batch.search import MemberLimits, batch_search
 from estimica.infer.refit import fit_context_of
 from estimica.simulate.ensemble.cuda.build import program_of

@@ -16,7 +16,7 @@ from estimica.apps.cli.commands.app import app
 from estimica.estimate.search.run import SearchResult, Status
 from estimica.execute.runs.record import Status as RunStatus
 from estimica.execute.runs.store import Store
-from estimica.infer.crossvalidation import folds as cross_validation_folds
+from estimica.infer.crossvalidation import fold_fit
 from estimica.infer.crossvalidation.run import Progress
 from estimica.simulate.formula import formula_model
 
@@ -174,7 +174,7 @@ def test_two_workers_find_the_same_numbers():
 
 
 def test_folds_that_fail_are_counted_and_shown(monkeypatch):
-    real, calls = cross_validation_folds.refit, []
+    real, calls = fold_fit.refit, []
 
     def sometimes(*asked: Any) -> SearchResult:
         calls.append(1)
@@ -182,7 +182,7 @@ def test_folds_that_fail_are_counted_and_shown(monkeypatch):
             return SearchResult(None, Status.FAILED, "the simulation fails at the start values", ())
         return real(*asked)
 
-    monkeypatch.setattr(cross_validation_folds, "refit", sometimes)
+    monkeypatch.setattr(fold_fit, "refit", sometimes)
     found = es.crossvalidate(rc_study(3, 80))
     assert found.failed == 1
     assert found.folds[1].message == "the simulation fails at the start values"
@@ -197,7 +197,7 @@ def test_folds_that_fail_are_counted_and_shown(monkeypatch):
 
 def test_where_every_fold_fails_the_outcome_says_so(monkeypatch):
     nothing = SearchResult(None, Status.FAILED, "no", ())
-    monkeypatch.setattr(cross_validation_folds, "refit", lambda *asked: nothing)
+    monkeypatch.setattr(fold_fit, "refit", lambda *asked: nothing)
     found = es.crossvalidate(rc_study(2, 60))
     assert found.outcome() == ("failed", "no fold could be fitted and predicted")
     assert "no fold could be fitted and predicted" in repr(found)
@@ -219,13 +219,13 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(tmp_path):
     assert found.outcome() == ("interrupted", "stopped after 2 of 4 folds")
     fitted: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        real = cross_validation_folds.refit
+        real = fold_fit.refit
 
         def counted(*asked: Any) -> SearchResult:
             fitted.append(1)
             return real(*asked)
 
-        patch.setattr(cross_validation_folds, "refit", counted)
+        patch.setattr(fold_fit, "refit", counted)
         with store.resume(writer.id) as again:
             found = es.crossvalidate(study, 4, run=again)
     assert len(fitted) == 2

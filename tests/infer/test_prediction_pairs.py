@@ -13,7 +13,8 @@ from tests.estimate.test_prediction import case, study, table
 import estimica as es
 from estimica.base.errors import InferError
 from estimica.base.files.toml import load_toml
-from estimica.infer.crossvalidation.folds import Fold, _values_without
+from estimica.infer.crossvalidation.folds import Fold
+from estimica.infer.crossvalidation.predictions import _values_without
 from estimica.infer.refit import fit_context_of
 
 

@@ -37,7 +37,7 @@ void all_threads(RUN_PARAMETERS)
   for (int k = 0; k < count; k++) {
     blockIdx.x = k;
     run(count, some, members, thetas, starts, values, slopes, times, n_pieces, n_times, measured,
-        stride, picked, picks, weight, square, gradient, information, status, place, stopped);
+        stride, picked, picks, weight, apart, square, gradient, information, status, place, stopped);
   }
 }
 """
@@ -260,8 +260,11 @@ def test_a_member_that_turns_out_to_be_stiff_is_run_again(tmp_path: Path) -> Non
 
 
 @needs_compiler
+@pytest.mark.parametrize("weighed", ["alike", "each"])
 @pytest.mark.parametrize(("make", "own"), [(boiler, False), (boiler, True), (four_states, True)])
-def test_normal_equations_are_those_of_the_outputs(tmp_path: Path, make: Any, own: bool) -> None:
+def test_normal_equations_are_those_of_the_outputs(
+    tmp_path: Path, make: Any, own: bool, weighed: str
+) -> None:
     response = make()
     assert program_of(response).rows == (make is four_states)
     thetas = near(response, 5)
@@ -271,8 +274,11 @@ def test_normal_equations_are_those_of_the_outputs(tmp_path: Path, make: Any, ow
     weight = rng.uniform(0.5, 2, run.Y[0].shape)
     weight[3, 0] = 0.0
     value[:, 3, 0] = np.nan
+    if weighed == "each":
+        weight = np.where(rng.uniform(size=run.Y.shape) < 0.7, weight, 0.0)
     measured = Measured(value, weight)
     room = 23000 if make is four_states else 4500 if own else 2500  # two members a chunk
+    room += 2 * 8 * run.Y[0].size * (weighed == "each")
     launcher = HostLauncher(tmp_path, room)
     got = CudaEnsemble(response, launcher).normal(thetas, measured)
     expected = Ensemble(response, "scalar").normal(thetas, measured)
@@ -289,11 +295,16 @@ def test_members_may_pick_the_data_that_are_theirs(tmp_path: Path) -> None:
     response = boiler()
     program, thetas = program_of(response), near(response, 3)
     rng = np.random.default_rng(4)
-    value, weight = rng.normal(size=(5, 61, 2)), np.ones((61, 2))
+    value, some = rng.normal(size=(5, 61, 2)), rng.integers(0, 2, (5, 61, 2)).astype(float)
     which = np.array([4, 0, 2])
     launcher = HostLauncher(tmp_path)
-    picked = run_normal(program, thetas, value, weight, launcher, which=which)
-    own = run_normal(program, thetas, value[which], weight, launcher)
+    for weight in (np.ones((61, 2)), some):
+        picked = run_normal(program, thetas, value, weight, launcher, which=which)
+        own_weight = weight if weight.ndim == 2 else weight[which]
+        own = run_normal(program, thetas, value[which], own_weight, launcher)
+        assert np.array_equal(picked.gradient, own.gradient)
+    picked = run_normal(program, thetas, value[:1], some, launcher, which=which)
+    own = run_normal(program, thetas, value[:1], some[which], launcher)
     assert np.array_equal(picked.gradient, own.gradient)
 
 

@@ -233,8 +233,10 @@ def test_normal_equations_are_those_of_outputs_and_derivatives(
     weight[::7, 0] = 0.0
     own = known.Y + 0.1 * rng.standard_normal(known.Y.shape)
     own[:, ::7, 0] = np.nan  # is not looked at
-    for value in (own, own[:1]):
-        measured = Measured(value, weight)
+    some = np.where(rng.uniform(size=own.shape) < 0.7, weight, 0.0)  # every member has its own
+    some[:, 3] = 0.0
+    for value, weights in ((own, weight), (own[:1], weight), (own[:1], some), (own, some)):
+        measured = Measured(value, weights)
         ensemble = Ensemble(response, "vector")
         found = ensemble.normal(thetas, measured)
         expected = normal_equations(ensemble.at(thetas), measured)
@@ -253,10 +255,12 @@ def test_threads_change_no_bit(make: Callable[[], Response]) -> None:
     thetas = scattered(response, 301)
     one, two = (Ensemble(response, "vector", threads=n) for n in (1, 2))
     begun = one.at(thetas[:1]).Y
-    measured = Measured(begun, np.ones(begun.shape[1:]))
-    first, second = (e.normal(thetas, measured) for e in (one, two))
-    assert np.array_equal(first.square, second.square)
-    assert np.array_equal(first.information, second.information)
+    shape = begun.shape[1:]
+    some = np.random.default_rng(5).integers(0, 2, (301, *shape)).astype(float)
+    for weight in (np.ones(shape), some):
+        first, second = (e.normal(thetas, Measured(begun, weight)) for e in (one, two))
+        assert np.array_equal(first.square, second.square)
+        assert np.array_equal(first.information, second.information)
     runs = [e.at(thetas[:140]) for e in (one, two)]
     assert np.array_equal(runs[0].YS, runs[1].YS)
     # what a member's neighbours are is known from its place: whole groups before it change nothing

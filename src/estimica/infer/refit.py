@@ -48,6 +48,9 @@ ITERATIONS = 50
 #: are nothing but rounding
 SHORT = (0.1, 1e-3)
 
+#: how the search of a member of a batch ended, as a search says it
+SETTLED = "the unknowns do not change any more"
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:

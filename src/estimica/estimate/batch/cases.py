@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from estimica.base.arrays import Indices, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.estimate.batch.search import Sums
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.objective.predictor import CasePredictor
@@ -67,27 +67,55 @@ class CaseSums:
             table[:, self.predictor.rows(k), k] = own if transform is None else transform.value(own)
         return table
 
-    def at(self, values: Vector, table: Vector) -> Sums:
-        """The sums at physical values (L, n), compared with (1 or L, N, ny)."""
-        parameters, chain = self.predictor.links.at_many(values[:, self._tuners])
-        thetas = np.column_stack([parameters, values[:, self._starts]])
+    def weights(self, counted: Sequence[Flags]) -> Vector:
+        """Weights (L, N, ny) of members of which samples (L, N_k) of every output count or not."""
+        weight = np.zeros((len(counted[0]), *self._weight.shape))
+        for k, own in enumerate(counted):
+            rows = self.predictor.rows(k)
+            weight[:, rows, k] = np.where(own, self._weight[rows, k], 0.0)
+        return weight
+
+    def at(self, values: Vector, measured: Measured) -> Sums:
+        """The sums at physical values (L, n)."""
+        thetas, chain = self._thetas(values)
         if self._plain:
-            normal = self.ensemble.normal(thetas, Measured(table, self._weight))
+            normal = self.ensemble.normal(thetas, measured)
             found = Sums(normal.square, normal.gradient, normal.information, normal.ok)
         else:
-            found = self._through_outputs(thetas, values, table)
+            found = self._through_outputs(thetas, values, measured)
         return self._of_unknowns(found, chain)
 
-    def _through_outputs(self, thetas: Vector, values: Vector, table: Vector) -> Sums:
-        """The same where outputs are transformed or disturbed; a part of the members at a time."""
+    def outputs(self, values: Vector) -> tuple[list[Vector], Flags]:
+        """(every output (L, N_k) at its own samples, which members have them)."""
+        thetas, _ = self._thetas(values)
+        found: list[list[Vector]] = [[] for _ in self.blocks]
+        ok = list[Flags]()
+        for chosen in self._parts(thetas):
+            run = self.ensemble.at(thetas[chosen])
+            ok.append(run.ok & np.isfinite(run.Y).all(axis=(1, 2)))
+            for k, extra in enumerate(self._extras):
+                own = run.Y[:, self.predictor.rows(k), k]
+                found[k].append(own if extra is None else own + values[chosen, extra, None])
+        return [np.concatenate(parts) for parts in found], np.concatenate(ok)
+
+    def _thetas(self, values: Vector) -> tuple[Vector, Vector]:
+        """(tuners of the ensemble, parameters by the tuners of the study) of every member."""
+        parameters, chain = self.predictor.links.at_many(values[:, self._tuners])
+        return np.column_stack([parameters, values[:, self._starts]]), chain
+
+    def _parts(self, thetas: Vector) -> Iterator[slice]:
+        """Members whose outputs and derivatives are held at a time."""
         each = self._weight.size * (1 + thetas.shape[1] + len(self.blocks))
         at_once = max(1, HELD // max(each, 1))
-        parts = []
         for begin in range(0, len(thetas), at_once):
-            chosen = slice(begin, begin + at_once)
+            yield slice(begin, begin + at_once)
+
+    def _through_outputs(self, thetas: Vector, values: Vector, measured: Measured) -> Sums:
+        """The same where outputs are transformed or disturbed; a part of the members at a time."""
+        parts = []
+        for chosen in self._parts(thetas):
             run = self._compared(self.ensemble.at(thetas[chosen]), values[chosen])
-            own = table if len(table) == 1 else table[chosen]
-            parts.append(normal_equations(run, Measured(own, self._weight)))
+            parts.append(normal_equations(run, measured.of(chosen)))
         return Sums(
             np.concatenate([p.square for p in parts]),
             np.concatenate([p.gradient for p in parts]),
@@ -140,15 +168,13 @@ class CaseSums:
 class AllSums:
     """All cases with the data of every member: what a batch search evaluates."""
 
-    def __init__(self, cases: Sequence[CaseSums], tables: Sequence[Vector]) -> None:
-        self.cases, self.tables = cases, tables
+    def __init__(self, cases: Sequence[CaseSums], data: Sequence[Measured]) -> None:
+        self.cases, self.data = cases, data
 
     def __call__(self, values: Vector, members: Indices) -> Sums:
         """The sums at physical values of the members with these numbers."""
-        parts = []
-        for case, table in zip(self.cases, self.tables, strict=True):
-            own = table if len(table) == 1 else table[members]
-            parts.append(case.at(values, own))
+        pairs = zip(self.cases, self.data, strict=True)
+        parts = [case.at(values, own.of(members)) for case, own in pairs]
         if len(parts) == 1:
             return parts[0]
         return Sums(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from estimica.estimate.objective.predictor import CasePredictor
 from estimica.estimate.search.optimality import GROWN
 from estimica.estimate.search.run import Limits
 from estimica.estimate.unknowns import Unknowns
+from estimica.simulate.ensemble.members import Measured
 
 PRIORS = {"value": VALUE, "log": LOG, "log10": LOG10}
 
@@ -99,25 +100,53 @@ class BatchFits:
         starts: Vector,
         measured: Sequence[Vector] | None = None,
         *,
+        counted: Sequence[Flags] | None = None,
         held: Flags | None = None,
         near: bool = False,
         on_point: OnPoint | None = None,
     ) -> MemberFits:
         """Search from coordinates (L, n); `measured` holds (L, N) samples of every block.
 
-        Without it all members are fitted to the data of the objective.
+        Without it all members are fitted to the data of the objective. `counted` (L, N) of every
+        block tells which of its samples count for a member; without it all do.
         """
         measured = self._data if measured is None else measured
+        problem = self.problem
+        if counted is not None:
+            problem = replace(problem, scoring=_scoring_of(self.objective, problem, counted))
         found = batch_search(
-            self.problem,
-            self._sums(measured),
+            problem,
+            self.sums(measured, counted),
             np.ascontiguousarray(starts, np.float64),
-            self._limits(measured, len(starts)),
+            self._limits(measured, len(starts), counted),
             held=held,
             near=near,
             on_point=on_point,
         )
         return MemberFits(found, tuple(self.groups))
+
+    def information(self, q: Vector, counted: Sequence[Flags]) -> Vector:
+        """JᵀJ (L, n, n) in coordinates at `q`, priors included; NaN where there is none."""
+        still = np.ones(q.shape, bool)  # who holds all unknowns is evaluated once
+        return np.asarray(self.fit(q, counted=counted, held=still).finished().found.information)
+
+    def outputs(self, values: Vector) -> tuple[list[Vector], Flags]:
+        """(outputs (L, N) of every block at values of the unknowns, which members have them)."""
+        found, ok = list[Vector](), np.ones(len(values), bool)
+        for case in self.cases:
+            own, good = case.outputs(values)
+            found, ok = [*found, *own], ok & good
+        return found, ok
+
+    def sums(self, measured: Sequence[Vector], counted: Sequence[Flags] | None = None) -> AllSums:
+        """What a search evaluates with these data; see `fit`."""
+        data, first = list[Measured](), 0
+        for case in self.cases:
+            own = slice(first, first + len(case.blocks))
+            weight = case.weight if counted is None else case.weights(counted[own])
+            data.append(Measured(case.measured(measured[own]), weight))
+            first = own.stop
+        return AllSums(self.cases, data)
 
     def limits_at_data(self) -> MemberLimits:
         """Those of the data of the objective itself."""
@@ -127,7 +156,7 @@ class BatchFits:
         """Costs of the objective's own data at coordinates (L, n); NaN where there is none."""
         at, limits = self.problem.coordinates, self._limits(self._data, len(q))
         values = at.values(q)
-        sums = self._sums(self._data)(values, np.arange(len(q)))
+        sums = self.sums(self._data)(values, np.arange(len(q)))
         finite = np.isfinite(sums.gradient).all(axis=(1, 2)) & np.isfinite(sums.square).all(axis=1)
         with np.errstate(all="ignore"):  # members that failed have NaN
             cost, _, _ = self.problem.scoring.score(sums.square, limits.low, limits.high)
@@ -140,14 +169,9 @@ class BatchFits:
         """The data of the objective, as one set for all members."""
         return [b.measured.value[None, :] for b in self.objective.blocks]
 
-    def _sums(self, measured: Sequence[Vector]) -> AllSums:
-        tables, first = list[Vector](), 0
-        for case in self.cases:
-            tables.append(case.measured(measured[first : first + len(case.blocks)]))
-            first += len(case.blocks)
-        return AllSums(self.cases, tables)
-
-    def _limits(self, measured: Sequence[Vector], many: int) -> MemberLimits:
+    def _limits(
+        self, measured: Sequence[Vector], many: int, counted: Sequence[Flags] | None = None
+    ) -> MemberLimits:
         """Bounds of the variances, and residuals that may be errors of the simulation."""
         blocks = self.objective.blocks
         resolution = np.zeros((many, len(blocks)))
@@ -155,12 +179,15 @@ class BatchFits:
         for k, (block, own) in enumerate(zip(blocks, measured, strict=True)):
             transform = block.measured.transform
             compared = own if transform is None else transform.value(own)
-            varying = compared - compared.mean(axis=1, keepdims=True)
-            weighted = np.sum((block.scaling * varying) ** 2, axis=1)
+            seen = np.ones((1, compared.shape[1])) if counted is None else counted[k]
+            samples = np.maximum(seen.sum(axis=1), 1)
+            varying = compared - ((seen * compared).sum(axis=1) / samples)[:, None]
+            weighted = np.sum(seen * (block.scaling * varying) ** 2, axis=1)
             resolution[:, k] = (GROWN * self._accuracies[k]) ** 2 * weighted
-            spread = np.sqrt(np.mean(varying**2, axis=1))
-            rms = np.sqrt(np.mean(compared**2, axis=1))
-            variation[:, k] = np.where(spread > 0, spread, np.where(rms > 0, rms, 1.0))
+            spread = np.sqrt((seen * varying**2).sum(axis=1) / samples)
+            rms = np.sqrt((seen * compared**2).sum(axis=1) / samples)
+            known = np.where(spread > 0, spread, np.where(rms > 0, rms, 1.0))
+            variation[:, k] = np.where(seen.any(axis=1), known, 0.0)  # of nothing: no bound
         if any(u.prior for u in self.objective.unknowns.items):
             resolution[:] = -1.0  # priors ask for more than small residuals
         low, high = np.zeros((many, len(self.groups))), np.zeros((many, len(self.groups)))
@@ -185,6 +212,20 @@ def coordinates_of(unknowns: Unknowns) -> Coordinates:
         np.array([p.sigma if p else np.inf for p in priors], float),
         np.array([PRIORS[p.on] if p else VALUE for p in priors], int),
     )
+
+
+def _scoring_of(
+    objective: Objective, problem: BatchProblem, counted: Sequence[Flags]
+) -> BatchScoring:
+    """The scoring of members of which some samples count."""
+    count = np.stack([own.sum(axis=1) for own in counted], axis=1).astype(float)
+    constant = np.zeros(len(count))
+    for block, own in zip(objective.blocks, counted, strict=True):
+        relative = block.measured.relative
+        if problem.scoring.likelihood and relative is not None:
+            constant += 2 * own @ np.log(relative)
+    # no output has a prefilter or detection limits: every sample tells of the noise
+    return replace(problem.scoring, count=count, constant=constant, independent=count.sum(axis=1))
 
 
 def _estimated(blocks: Sequence[Block], names: tuple[str, ...]) -> list[int]:

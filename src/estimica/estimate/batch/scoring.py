@@ -16,14 +16,17 @@ from estimica.estimate.batch.coordinates import Array
 
 @dataclass(frozen=True, eq=False)
 class BatchScoring:
-    """The blocks (outputs of cases) and the noise levels that they have."""
+    """The blocks (outputs of cases) and the noise levels that they have.
+
+    Where members leave out samples of their own, what follows from the samples has a row for each.
+    """
 
     likelihood: bool  # `ml`; else `oe`
     level: Array  # (B, K), 1 where a block has a level that is estimated
     known: Array  # (B,), variances that are given; 1 where they are not, and with `oe`
-    count: Array  # (B,), samples
-    constant: float  # what the cost of every member has besides
-    independent: float  # samples that tell of the noise level
+    count: Array  # (B,) or (L, B), samples
+    constant: float | Array  # what the cost of every member, or of each, has besides
+    independent: float | Array  # samples that tell of the noise level, likewise
     xp: Any = np
 
     def on(self, xp: Any) -> BatchScoring:
@@ -35,6 +38,13 @@ class BatchScoring:
         }
         return replace(self, **moved, xp=xp)
 
+    def of(self, members: Array) -> BatchScoring:
+        """The same for some of the members."""
+        if self.count.ndim == 1:
+            return self
+        own = {n: getattr(self, n)[members] for n in ("count", "constant", "independent")}
+        return replace(self, **own)
+
     def score(self, square: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
         """(cost (L,), 1/r of every block (L, B), variances of the levels (L, K)).
 
@@ -44,7 +54,9 @@ class BatchScoring:
         if not self.likelihood:
             return square.sum(axis=1), xp.ones_like(square), square[:, :0]
         estimated = self.level.sum(axis=1) > 0
-        free = square @ self.level / (self.count @ self.level)
+        samples = self.count @ self.level
+        # a level of which no sample is left has no part in the cost
+        free = xp.where(samples > 0, square @ self.level / xp.maximum(samples, 1.0), 1.0)
         variance = xp.minimum(xp.maximum(free, low), high)
         r = xp.where(estimated, variance @ self.level.T, self.known)
         cost = (square / r + self.count * xp.log(r)).sum(axis=1) + self.constant

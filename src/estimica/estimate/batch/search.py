@@ -247,7 +247,7 @@ class _Descent:
 
     def _at(self, q: Array, who: Array) -> _Points:
         """The objective at coordinates of some members."""
-        xp, at, scoring = self.xp, self.problem.coordinates, self.problem.scoring
+        xp, at, scoring = self.xp, self.problem.coordinates, self.problem.scoring.of(who)
         values = at.values(q)
         slopes = at.slopes(values)
         sums = self.evaluate(values, who)
@@ -287,7 +287,7 @@ class _Descent:
 
     def _content(self, who: Array) -> Array:
         """What the cost is made of, next to which a gain is rounding."""
-        samples = self.problem.scoring.count.sum()
+        samples = self.problem.scoring.of(who).count.sum(axis=-1)
         return self.xp.minimum(self.square[who], self.xp.abs(self.cost[who]) + samples)
 
     def _free(self, who: Array) -> Array:
@@ -365,7 +365,8 @@ class _Descent:
         away = (free & at.is_beyond(q, RUNAWAY)).any(axis=1)
         errors = xp.sqrt(gain)
         if not problem.scoring.likelihood:
-            left = xp.maximum(problem.scoring.independent - free.sum(axis=1), 1.0)
+            independent = problem.scoring.of(who).independent
+            left = xp.maximum(independent - free.sum(axis=1), 1.0)
             errors = errors / xp.sqrt(xp.maximum(self.square[who] / left, 1e-300))
         moved = relative(step, q, xp)
         close, short = (ENDED, ENDED_STEP) if ended else (ARRIVED, problem.tolerance)

@@ -11,11 +11,12 @@ import numpy as np
 
 from estimica.estimate.criteria.scoring import MaximumLikelihood, OutputError
 from estimica.estimate.objective.cost import Objective
-from estimica.estimate.objective.predictor import CasePredictor
+from estimica.estimate.objective.predictor import CasePredictor, Predictor
 from estimica.study.estimation import Estimation
 
 #: unknowns above which normal equations are no way: they are solved by steps of Python for each
 MOST = 60
+SQUARES = "only sums of squares and likelihoods of normal noise are searched together"
 
 
 def why_alone(objective: Objective, estimation: Estimation) -> str:
@@ -30,7 +31,7 @@ def why_alone(objective: Objective, estimation: Estimation) -> str:
         type(objective.criterion) is OutputError and not objective.criterion.losses
     )
     if not squares:
-        return "only sums of squares and likelihoods of normal noise are searched together"
+        return SQUARES
     if not 0 < len(objective.unknowns) <= MOST:
         return f"{len(objective.unknowns)} unknowns"
     for block in objective.blocks:
@@ -42,5 +43,10 @@ def why_alone(objective: Objective, estimation: Estimation) -> str:
     for predictor in objective.predictors:
         engine = getattr(predictor.response, "makes_ensembles", False)
         if type(predictor) is not CasePredictor or not engine:
-            return f"case '{predictor.record.case.name}' is not simulated by the engine"
+            return not_by_engine(predictor)
     return ""
+
+
+def not_by_engine(predictor: Predictor) -> str:
+    """What is said of a case that other code than the engine simulates."""
+    return f"case '{predictor.record.case.name}' is not simulated by the engine"

@@ -71,6 +71,7 @@ def as_object(fit: Fit) -> dict[str, object]:
             for f in fit.evaluations.failures
         ],
         "starts": [_start(s) for s in ranked(fit.starts)],
+        **({"worked_by": fit.worked_by.to_dict()} if fit.starts else {}),
         "twins": [twin_as_object(t) for t in fit.twins],
         "seconds": fit.seconds,
         **_simulated(fit),

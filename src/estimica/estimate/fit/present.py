@@ -94,7 +94,9 @@ def _sections(
     if len(fit.iterations) > 1:
         yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))
     if len(fit.starts) > 1:
-        yield Section("Starts", _STARTS, tuple(_starts(fit)))
+        words = fit.worked_by.words
+        told = f"{_STARTS} They were {words}."
+        yield Section("Starts", told, tuple(_starts(fit)))
     if fit.twins:
         yield Section("Twins", _TWINS, (_twins(fit),))
     yield Section("Identifiability", identifiability_in_words(fit), tuple(_directions(fit)))

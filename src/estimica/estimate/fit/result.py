@@ -30,6 +30,7 @@ from estimica.estimate.noise_starts import is_no_noise
 from estimica.estimate.objective.residuals import Evaluations
 from estimica.estimate.search.run import Iteration, Status
 from estimica.estimate.unknowns import Unknowns
+from estimica.execute.batches import WorkedBy
 from estimica.study.case import Case
 from estimica.study.study import Study
 
@@ -113,6 +114,7 @@ class Fit(Result):
     log_likelihood: float = math.nan  # of the data as they stand in their files, with all constants
     #: the cases as they were simulated: between gaps, each from start values of its own
     stretches: tuple[CaseFit, ...] = ()
+    worked_by: WorkedBy = field(default=WorkedBy("scalar"))  # what has simulated several starts
 
     def __post_init__(self) -> None:
         """Nobody changes a number of a fit by mistake, not even within an array."""

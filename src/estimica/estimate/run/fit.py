@@ -57,10 +57,12 @@ def fit(
     if setup.study.estimation.starts > 1:
         from estimica.estimate.run.multistart import multistart
 
-        searched, ends = multistart(setup, cases, tell, workers, run)
+        searched, ends, worked = multistart(setup, cases, tell, workers, run)
+        concluded = conclude(setup, cases, searched, ends, perf_counter() - begun)
+        concluded = replace(concluded, worked_by=worked)
     else:
-        searched, ends = find(setup, cases, cases.unknowns.start, tell), ()
-    concluded = conclude(setup, cases, searched, ends, perf_counter() - begun)
+        searched = find(setup, cases, cases.unknowns.start, tell)
+        concluded = conclude(setup, cases, searched, (), perf_counter() - begun)
     return with_twins(concluded, cases)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from estimica.base.arrays import Indices, Vector
 from estimica.estimate.batch.fits import BatchFits, MemberFits
-from estimica.estimate.batch.suitability import why_alone
+from estimica.estimate.batch.suitability import SQUARES, why_alone
 from estimica.estimate.criteria.scoring import Criterion
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.residuals import Evaluations, ResidualFunction
@@ -44,19 +44,24 @@ class JointEnd:
     evaluations: Evaluations
 
 
-def joint_starts(setup: Setup, cases: ResidualFunction, threads: int) -> JointStarts | None:
-    """What searches the starts of a study together; none where they are searched one by one."""
+def joint_starts(
+    setup: Setup, cases: ResidualFunction, threads: int
+) -> tuple[JointStarts | None, str]:
+    """(what searches the starts of a study together, why it is not what was asked for); none where
+    they are searched one by one."""
     study = setup.study
     asked = study.execute.backend
-    if asked == "scalar" or not isinstance(cases.wanted, Criterion):
-        return None
-    if asked == "auto" and study.estimation.starts < WORTH:
-        return None
+    if asked == "scalar" or (asked == "auto" and study.estimation.starts < WORTH):
+        return None, ""
+    if not isinstance(cases.wanted, Criterion):
+        return None, "" if asked == "auto" else SQUARES
     objective = Objective(cases.counted_anew(), cases.wanted)
-    if why_alone(objective, study.estimation):
-        return None
+    reason = why_alone(objective, study.estimation)
+    if reason:
+        return None, "" if asked == "auto" else reason
     fits = BatchFits(objective, limits_of(study.estimation), 0.0, asked, threads)
-    return None if fits.backend == "scalar" else JointStarts(setup, cases, fits)
+    reason = "" if asked == "auto" else fits.reason
+    return (None if fits.backend == "scalar" else JointStarts(setup, cases, fits)), reason
 
 
 def searched_together(joint: JointStarts, starts: Sequence[Vector]) -> list[JointEnd]:

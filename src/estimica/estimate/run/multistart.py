@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.estimate.batch.suitability import not_by_engine
 from estimica.estimate.criteria.roughness import Rough
 from estimica.estimate.criteria.scoring import Noise
 from estimica.estimate.fit.result import StartResult
@@ -22,7 +23,7 @@ from estimica.estimate.run.one_start import OnProgress, Progress, find
 from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
-from estimica.execute.batches import map_in_batches, threads_for
+from estimica.execute.batches import WorkedBy, map_in_batches, threads_for
 from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
@@ -52,6 +53,7 @@ class StartEnd:
     searched: SearchResult
     evaluations: Evaluations
     drawn: tuple[Vector, ...] = ()  # in place of a start that cannot be simulated, the last counts
+    alone: bool = False  # though others were searched together
 
     @property
     def point(self) -> Point | None:
@@ -87,7 +89,7 @@ def multistart(
     progress: OnProgress | None,
     workers: int | None,
     run: RunWriter | None = None,
-) -> tuple[SearchResult, tuple[StartResult, ...]]:
+) -> tuple[SearchResult, tuple[StartResult, ...], WorkedBy]:
     """Search from the given start and from a Latin hypercube of others; the best one wins.
 
     The same seed gives the same starts and the same result, however many workers there are. Starts
@@ -110,7 +112,7 @@ def multistart(
 
     interrupted, writer = False, run or NoRunWriter()
     pieces = {f"start {k:06d}": (k, start) for k, start in enumerate(starts)}
-    joint = _joint(setup, cases, threads_for("local", workers))
+    joint, reason = _joint(setup, cases, threads_for("local", workers))
     try:
         if joint is None:
             build = partial(_fit_context, setup.study)
@@ -136,7 +138,9 @@ def multistart(
             note(stop.number, stop.end)
     for number in sorted(ends):
         cases.runs.count(ends[number].evaluations)
-    return _best(starts, ends, interrupted), _ranked(cases.unknowns, starts, ends)
+    backend = "scalar" if joint is None else joint.fits.backend
+    worked = WorkedBy(backend, sum(end.alone for end in ends.values()), reason)
+    return _best(starts, ends, interrupted), _ranked(cases.unknowns, starts, ends), worked
 
 
 def _lost(outcome: ItemOutcome[StartCheckpoint]) -> StartEnd:
@@ -146,9 +150,8 @@ def _lost(outcome: ItemOutcome[StartCheckpoint]) -> StartEnd:
 
 def _noted(note: StartCheckpoint) -> StartEnd:
     """What a note tells; the draws are there where there were any."""
-    return StartEnd(
-        *start_from_checkpoint(note), tuple(np.array(q, float) for q in note.get("drawn", ()))
-    )
+    drawn = tuple(np.array(q, float) for q in note.get("drawn", ()))
+    return StartEnd(*start_from_checkpoint(note), drawn, bool(note.get("alone")))
 
 
 def start_points(unknowns: Unknowns, count: int, seed: int) -> list[Vector]:
@@ -184,11 +187,13 @@ def _fit_context(study: Study) -> FitContext:
     return setup, setup.calibration()
 
 
-def _joint(setup: Setup, cases: ResidualFunction, threads: int) -> JointStarts | None:
-    """What searches starts together; only a model that the engine simulates loads it."""
-    engine = all(getattr(p.response, "makes_ensembles", False) for p in cases.predictors)
-    if not engine:
-        return None
+def _joint(setup: Setup, cases: ResidualFunction, threads: int) -> tuple[JointStarts | None, str]:
+    """(what searches starts together, why it is not what was asked for); only a model that the
+    engine simulates loads it."""
+    others = [p for p in cases.predictors if not getattr(p.response, "makes_ensembles", False)]
+    if others:
+        asked = setup.study.execute.backend
+        return None, "" if asked in ("auto", "scalar") else not_by_engine(others[0])
     from estimica.estimate.run.joint_starts import joint_starts
 
     return joint_starts(setup, cases, threads)
@@ -205,7 +210,8 @@ def _searches(joint: JointStarts, numbered: Sequence[tuple[int, Vector]]) -> lis
             raise _Stopped(number, StartEnd(end.searched, end.evaluations))
     for (number, start), end in zip(numbered, ends, strict=True):
         if end.searched is None:
-            notes.append(_search((joint.setup, joint.cases), (number, start)))
+            alone = _search((joint.setup, joint.cases), (number, start))
+            notes.append(alone | {"alone": True})
         else:
             notes.append(start_checkpoint(end.searched, end.evaluations))
     return notes

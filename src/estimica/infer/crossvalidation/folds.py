@@ -1,10 +1,9 @@
-"""Folds: what is left out in turn, the fit without it, and what that fit predicts of it."""
+"""Folds: what is left out in turn, and the study without it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,33 +11,14 @@ from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.data.calendar import Calendar
 from estimica.estimate.criteria.block import Block
-from estimica.estimate.objective.cost import (
-    Objective,
-    Point,
-    accuracy_objective,
-    scored,
-    scored_at,
-    with_curvature_of,
-)
-from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.search.methods import LevenbergMarquardt
-from estimica.estimate.search.minimise import minimise
-from estimica.estimate.search.run import Limits
+from estimica.estimate.objective.cost import Objective
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknown, Unknowns
-from estimica.infer.covariance.linearisation import pseudo_inverse
-from estimica.infer.refit import FitContext, refit
+from estimica.infer.refit import FitContext
 from estimica.study.estimation import LIKELIHOODS
-from estimica.study.noise.process import PREDICTION
 from estimica.study.record.samples import MeasuredOutput, Record
 
 Key = tuple[str, str]  # case and output
-#: growth of a standard error from which on an unknown is kept where it was. Chosen: a hundredth of
-#: the information on it is left
-LOST = 10.0
-#: of all information, so that what remains can be inverted: an error grows a hundredfold at most,
-#: ten times LOST
-FAINT = 1e-4
 #: stretches of time, where nobody says how many: customary (Hastie, Tibshirani and Friedman 2009,
 #: section 7.10: five or ten), and each costs a fit
 BLOCKS = 5
@@ -129,79 +109,6 @@ def _by_time(cases: Sequence[Parts], count: int) -> list[Fold]:
     return [Fold(name, masks) for name, masks in zip(names, masks_of_folds, strict=True)]
 
 
-def run_fold(place: FitContext, fold: Fold) -> dict[str, Any]:
-    """The fit without a fold, and the outputs it predicts there, as values that can be stored."""
-    setup = without(place, fold)
-    cases = setup.calibration()
-    unknowns = cases.unknowns
-    start = carried(place.objective.unknowns, place.objective.unknowns.values(place.q), unknowns)
-    kept = undetermined(place, scored(cases, place.objective.criterion.scales), start)
-    searched = refit(setup, cases, start, kept if kept.any() else None)
-    stored: dict[str, Any] = {
-        "status": str(searched.status),
-        "message": searched.message,
-        "values": None,
-        "kept": [u.label for u, k in zip(unknowns.items, kept, strict=True) if k],
-        "predicted": [],
-    }
-    if searched.point is None:
-        return stored
-    values = searched.point.values
-    stored["values"] = [float(v) for v in values[: len(place.setup.tuners)]]
-    whole = [r for r in place.setup.of_role("calibrate") if _is_whole(r, fold)]
-    alone = {r.case.name for r in whole}
-    predicted: list[dict[str, Any]] = []
-    for told in (
-        _predict_cases(place, whole, searched.point),
-        _predict_stretches(place, fold, unknowns, searched.point, alone),
-    ):
-        if isinstance(told, str):
-            return stored | {"status": "failed", "message": told}
-        predicted += told
-    return stored | {"predicted": predicted}
-
-
-def undetermined(place: FitContext, objective: Objective, start: Vector) -> Flags:
-    """Unknowns that only the left-out samples determine: without them they are kept.
-
-    A start value says little beyond the first stretch. Such unknowns are found one by one, as
-    those whose standard error grows most without the fold.
-    """
-    kept = np.zeros(len(objective.unknowns), bool)
-    less, whole = _seen(objective, start), _seen(place.objective, place.q)
-    if less is None or whole is None:
-        return kept
-    places = {_key(u): k for k, u in enumerate(place.objective.unknowns.items)}
-    own = [places[_key(u)] for u in objective.unknowns.items]
-    # what all data say of these unknowns when the others follow
-    everything = np.linalg.pinv(np.linalg.pinv(whole.R.T @ whole.R)[np.ix_(own, own)])
-    remaining = less.R.T @ less.R + FAINT * everything
-    while not kept.all():
-        free = ~kept
-        # 1e-7: its square is the rounding of squares
-        before = np.diag(pseudo_inverse(everything, free, 1e-7))
-        after = np.diag(pseudo_inverse(remaining, free, 1e-7))
-        growth = np.divide(after, before, out=np.ones(len(free)), where=before > 0)
-        worst = int(np.argmax(growth))
-        if growth[worst] <= LOST**2:
-            break
-        kept[worst] = True
-    return kept
-
-
-def _seen(objective: Objective, q: Vector) -> Point | None:
-    """The information at a point; none where derivatives have none."""
-    point = objective.at(q)
-    if isinstance(point, Failure):
-        return None
-    judge = accuracy_objective(objective, point)
-    return None if isinstance(judge, str) else with_curvature_of(judge, point)
-
-
-def _key(unknown: Unknown) -> tuple[str, str, str]:
-    return unknown.kind, unknown.case, unknown.name
-
-
 def without(place: FitContext, fold: Fold) -> Setup:
     """The setup in which the samples of a fold do not count; weights stay as they were."""
     weights = {(b.case, b.name): _weight(b, place.objective) for b in place.objective.blocks}
@@ -230,78 +137,11 @@ def _kept(m: MeasuredOutput, keep: Flags, weight: float | None) -> MeasuredOutpu
 
 def carried(of: Unknowns, values: Vector, to: Unknowns) -> Vector:
     """Coordinates of the same unknowns among others."""
-    known = {_key(u): v for u, v in zip(of.items, values, strict=True)}
-    found = [known.get(_key(u), u.start) for u in to.items]
+    known = {key_of(u): v for u, v in zip(of.items, values, strict=True)}
+    found = [known.get(key_of(u), u.start) for u in to.items]
     return to.clipped(to.coordinates(np.array(found, float)))
 
 
-def _is_whole(record: Record, fold: Fold) -> bool:
-    return all(fold.left_out[record.case.name, m.name].all() for m in record.outputs)
-
-
-def _predict_stretches(
-    place: FitContext, fold: Fold, fitted: Unknowns, point: Point, others: Collection[str]
-) -> list[dict[str, Any]] | str:
-    """The simulation runs through what was left out, in all but some other cases."""
-    keys = [(b.case, b.name) for b in place.objective.blocks if b.case not in others]
-    if not any(fold.left_out[key].any() for key in keys):
-        return []
-    unknowns = place.objective.unknowns
-    q = carried(fitted, point.values, unknowns)
-    predicted = _values_without(place.objective, fold, unknowns.values(q))
-    if isinstance(predicted, str):
-        return predicted
-    found = []
-    for block, value in zip(place.objective.blocks, predicted, strict=True):
-        inside = fold.left_out[block.case, block.name]
-        if block.case not in others and inside.any():
-            found.append(_told(block.case, block.name, value[inside]))
-    return found
-
-
-def _values_without(objective: Objective, fold: Fold, values: Vector) -> list[Vector] | str:
-    """Simulated outputs, or those that a filter predicts which does not see the fold."""
-    if objective.criterion.name == PREDICTION:
-        from estimica.estimate.objective.filter_predictor import FilterPredictor
-
-        every: list[Vector] = []
-        for p in objective.predictors:
-            assert isinstance(p, FilterPredictor), "the criterion predicts"
-            masks = [fold.left_out[p.record.case.name, m.name] for m in p.record.outputs]
-            own = p.foretold(values, masks)
-            if isinstance(own, str):
-                return own
-            every += own
-        return every
-    predictions = objective.predict(values)
-    if isinstance(predictions, Failure):
-        return predictions.message
-    return [p.value for p in predictions]
-
-
-def _predict_cases(
-    place: FitContext, records: Sequence[Record], point: Point
-) -> list[dict[str, Any]] | str:
-    """Cases as for validation: their own start values are found from their own data."""
-    predicted = []
-    for record in records:
-        own = place.setup.validation(record, point.values[: len(place.setup.tuners)])
-        start = carried(
-            place.objective.unknowns, place.objective.unknowns.values(place.q), own.unknowns
-        )
-        objective = scored_at(own, start, point.scales)
-        if isinstance(objective, Failure):
-            return objective.message
-        searched = minimise(objective, LevenbergMarquardt(), start, Limits(max_iterations=100))
-        if searched.point is None:
-            return searched.message
-        predictions = objective.predict(searched.point.values)
-        if isinstance(predictions, Failure):
-            return predictions.message
-        for block, prediction in zip(objective.blocks, predictions, strict=True):
-            predicted.append(_told(record.case.name, block.name, prediction.value))
-    return predicted
-
-
-def _told(case: str, output: str, value: Vector) -> dict[str, Any]:
-    return {"case": case, "output": output, "simulated": [float(v) for v in value]}
+def key_of(unknown: Unknown) -> tuple[str, str, str]:
+    """By which an unknown is found among others."""
+    return unknown.kind, unknown.case, unknown.name

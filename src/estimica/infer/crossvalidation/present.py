@@ -66,6 +66,8 @@ def errors(result: CrossValidation) -> Table:
         note += f"; interrupted after {len(result.folds)} of {result.count} folds"
     if result.failed:
         note += f"; {result.failed} of {result.count} folds failed and are not in it"
+    if result.worked_by.is_worth_a_word:
+        note += f"; {result.worked_by.words}"
     return Table(columns, tuple(rows), title, note)
 
 
@@ -205,7 +207,8 @@ def _sections(result: CrossValidation) -> Iterator[Section]:
     yield Section("Predictions", _PREDICTIONS, shown)
     if len(result.values):
         yield Section("Tuners", _TUNERS, (scatter(result), replace(_tuners(result), title="")))
-    yield Section("Folds", "", (fold_table(result),))
+    done = f"{result.seconds:.3g} s, {result.worked_by.words}."
+    yield Section("Folds", done, (fold_table(result),))
 
 
 _PREDICTIONS = (
@@ -254,6 +257,7 @@ def as_object(result: CrossValidation) -> dict[str, object]:
             for k, name in enumerate(result.tuners)
         },
         "seconds": result.seconds,
+        "worked_by": result.worked_by.to_dict(),
     }
     plain = finite(told)
     assert isinstance(plain, dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from estimica.base.arrays import Indices, Vector
 from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.outputs import OutputComparison
 from estimica.estimate.fit.result import Fit
+from estimica.execute.batches import WorkedBy
 from estimica.infer.refit import unfinished
 from estimica.study.record.transfer import Transfer
 
@@ -75,6 +76,7 @@ class CrossValidation(Result):
     seconds: float  # how long it took
     interrupted: bool = False  # whether it was stopped before its end
     run: str = ""  # its id in the store of runs
+    worked_by: WorkedBy = field(default=WorkedBy("scalar"), kw_only=True)  # what simulated them
 
     @property
     def failed(self) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,17 +20,26 @@ from estimica.estimate.fit.outputs import OutputComparison
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit as estimate
 from estimica.estimate.search.run import Status
+from estimica.execute.batches import (
+    WorkedBy,
+    hands_for,
+    map_in_batches,
+    size_for,
+    threads_for,
+)
 from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import executor as hired
-from estimica.infer.crossvalidation.folds import Fold, cases_of, folds_of, run_fold
+from estimica.infer.crossvalidation.fold_fit import information, run_fold
+from estimica.infer.crossvalidation.folds import Fold, cases_of, folds_of
+from estimica.infer.crossvalidation.joint_folds import WORTH, run_folds
 from estimica.infer.crossvalidation.result import CrossValidation, FoldResult
 from estimica.infer.refit import (
     Estimate,
     FitContext,
+    batch_fits,
     estimate_of,
     fit_context,
     fit_context_of,
@@ -40,7 +49,26 @@ from estimica.infer.refit import (
 from estimica.study.record.samples import MeasuredOutput
 from estimica.study.study import Study
 
+if TYPE_CHECKING:
+    from estimica.estimate.batch.fits import BatchFits
+
 WAYS = ("case", "time")
+
+
+@dataclass(frozen=True, eq=False)
+class _Bench:
+    """What every fold needs: the workplace, all folds, what all data say, and who fits many."""
+
+    place: FitContext
+    plan: list[Fold]
+    whole: Vector | None  # JᵀJ at the estimate
+    fits: BatchFits | None  # where folds are fitted together
+    reason: str = ""  # why they are not, though that was asked for
+
+    @property
+    def backend(self) -> str:
+        """What simulates folds."""
+        return "scalar" if self.fits is None else self.fits.backend
 
 
 def crossvalidate(
@@ -57,7 +85,8 @@ def crossvalidate(
 
     `by` is "case" or "time", by default cases where at least two calibrate. A stretch of time does
     not count, but the simulation runs through it. Each fit begins at that of all data. Folds are
-    shared among `workers` and noted in `run`, where they are found when it is taken up again.
+    shared among `workers` and noted in `run`, where they are found when it is taken up again; many
+    are fitted together where the model allows it.
     """
     begun, tell = perf_counter(), told(progress)
     if by is not None and by not in WAYS:
@@ -71,8 +100,9 @@ def crossvalidate(
     refuse_input_errors(full.study, "crossvalidate", "leave the sigma of the input out")
     with one_thread():
         place = fit_context_of(full)
-    way = by or ("case" if len(cases_of(place.setup)) > 1 else "time")
-    plan = folds_of(place.setup, way, folds)
+        way = by or ("case" if len(cases_of(place.setup)) > 1 else "time")
+        bench = _bench(place, way, folds, threads_for(executor, workers))
+    plan = bench.plan
     outcomes: dict[int, ItemOutcome[Any]] = {}
 
     def note(number: int, outcome: ItemOutcome[Any]) -> None:
@@ -83,35 +113,62 @@ def crossvalidate(
 
     interrupted = False
     try:
-        with hired(executor, workers) as crew:
-            map_with_checkpoints(
-                crew,
-                _piece,
-                {f"fold {k}": k for k in range(len(plan))},
-                context=Context(
-                    partial(_bench, full.study, estimate_of(full), way, folds), (place, plan)
-                ),
-                run=run or NoRunWriter(),
-                on_piece=note,
-            )
+        context = Context(partial(_built, full.study, estimate_of(full), way, folds), bench)
+        writer, pieces = run or NoRunWriter(), {f"fold {k}": k for k in range(len(plan))}
+        with hands_for(executor, workers, bench.backend) as hands:
+            if bench.fits is None:
+                map_with_checkpoints(
+                    hands, _piece, pieces, context=context, run=writer, on_piece=note
+                )
+            else:
+                map_in_batches(
+                    hands,
+                    _pieces,
+                    pieces,
+                    context=context,
+                    run=writer,
+                    on_piece=note,
+                    size=size_for(bench.backend),
+                )
     except KeyboardInterrupt:
         interrupted = True
     results = tuple(_result(full, plan[k], k, outcomes[k]) for k in sorted(outcomes))
     seconds = perf_counter() - begun
-    return CrossValidation(full, way, len(plan), results, seconds, interrupted)
+    alone = sum(o.done and bool((o.value or {}).get("alone")) for o in outcomes.values())
+    worked = WorkedBy(bench.backend, alone, bench.reason)
+    return CrossValidation(full, way, len(plan), results, seconds, interrupted, worked_by=worked)
 
 
-def _bench(
-    study: Study, estimate: Estimate, by: str, folds: int | None
-) -> tuple[FitContext, list[Fold]]:
-    place = fit_context(study, estimate)
-    return place, folds_of(place.setup, by, folds)
-
-
-def _piece(bench: tuple[FitContext, list[Fold]], number: int) -> dict[str, Any]:
-    place, plan = bench
+def _built(study: Study, estimate: Estimate, by: str, folds: int | None) -> _Bench:
+    """The bench of a worker process."""
     with one_thread():
-        return run_fold(place, plan[number])
+        return _bench(fit_context(study, estimate), by, folds)
+
+
+def _bench(place: FitContext, by: str, folds: int | None, threads: int = 1) -> _Bench:
+    plan = folds_of(place.setup, by, folds)
+    whole = information(place.objective, place.q)
+    fits, reason = _together(place, len(plan), threads)
+    return _Bench(place, plan, whole, fits, reason)
+
+
+def _together(place: FitContext, folds: int, threads: int) -> tuple[BatchFits | None, str]:
+    """What fits the folds together, where that is possible and worth it; else why not."""
+    if place.setup.study.execute.backend == "auto" and folds < WORTH:
+        return None, ""
+    fits, reason = batch_fits(place, threads)
+    return (None, reason) if fits is None or fits.backend == "scalar" else (fits, reason)
+
+
+def _piece(bench: _Bench, number: int) -> dict[str, Any]:
+    with one_thread():
+        return run_fold(bench.place, bench.plan[number], bench.whole)
+
+
+def _pieces(bench: _Bench, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    assert bench.fits is not None
+    with one_thread():
+        return run_folds(bench.place, bench.fits, [bench.plan[k] for k in numbers], bench.whole)
 
 
 def _result(fit: Fit, fold: Fold, number: int, outcome: ItemOutcome[Any]) -> FoldResult:

@@ -20,7 +20,7 @@ from estimica.estimate.objective.cost import Point
 from estimica.estimate.search.run import SearchResult, Status
 from estimica.execute.outcome import failed_item
 from estimica.infer.profile.branch import Ending, branch_of
-from estimica.infer.refit import FitContext
+from estimica.infer.refit import SETTLED, FitContext
 
 if TYPE_CHECKING:
     from estimica.estimate.batch.fits import BatchFits
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 #: sides from which on they are walked in step without being asked for. Chosen: a group of the
 #: widest vectors; fewer leave most of it empty
 WORTH = 8
-#: how the search of a member ended
-SETTLED = "the unknowns do not change any more"
 #: a walk of plain values: the context and an item in, a branch out
 Walk = Callable[[FitContext, Any], dict[str, Any]]
 

@@ -112,9 +112,9 @@ NE = 297
 (CONSTANTS, N_CONSTANTS, START_P, START_X, START_S, START_Z, START_D, PREPARE, GIVEN, GIVEN_RATES,
  MEASURED, MEASURED_STRIDE, WEIGHT, ENDED, ALL_Y, ALL_YS, ALL_NORMAL) = range(326, 343)  # fmt: skip
 #: run constants; normal equations of a member; members of the present group; trials in which each
-#: has held up the others
-NP, N_NORMAL, COUNT, O_LANE_HELD = range(343, 347)
-FIRST_INDEX = 347  # index vectors begin here
+#: has held up the others; weights from member to member
+NP, N_NORMAL, COUNT, O_LANE_HELD, WEIGHT_STRIDE = range(343, 348)
+FIRST_INDEX = 348  # index vectors begin here
 
 # places in the settings vector
 (RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP,

@@ -102,7 +102,7 @@ class Task:
     YS: Vector
     normal: Vector | None = None  # (L, ny, 1 + m + m²)
     value: Vector | None = None  # (1 or L, N, ny)
-    weight: Vector | None = None  # (N, ny)
+    weight: Vector | None = None  # (1 or L, N, ny)
 
     def __len__(self) -> int:
         given = self.members if self.constants is None else self.constants
@@ -164,7 +164,8 @@ def _point_to(workspace: Workspace, model: LaneModel, task: Task, ended: Vector)
         assert task.weight is not None
         iw[at.ALL_NORMAL] = address_of(task.normal)
         iw[at.MEASURED], iw[at.WEIGHT] = address_of(task.value), address_of(task.weight)
-        iw[at.MEASURED_STRIDE] = task.weight.size if len(task.value) > 1 else 0
+        iw[at.MEASURED_STRIDE] = task.value[0].size if len(task.value) > 1 else 0
+        iw[at.WEIGHT_STRIDE] = task.weight[0].size if len(task.weight) > 1 else 0
     iw[at.PREPARE] = 0
     if constants is not None:
         iw[at.PREPARE] = model.preparation.addresses[model.name]

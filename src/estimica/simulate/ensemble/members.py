@@ -55,15 +55,22 @@ class EnsembleRun:
 class Measured:
     """What outputs are compared with: one set of values for all members, or one each.
 
-    A weight of zero leaves a sample out, whatever stands there.
+    A weight of zero leaves a sample out, whatever stands there. Weights are those of all members,
+    or one set each, too.
     """
 
     value: Vector  # (1 or L, N, ny)
-    weight: Vector  # (N, ny), multiplies the residual
+    weight: Vector  # (N, ny) or (1 or L, N, ny), multiplies the residual
 
-    def of(self, members: Indices) -> Measured:
+    @property
+    def weights(self) -> Vector:
+        """The weights as (1 or L, N, ny)."""
+        return self.weight if self.weight.ndim == 3 else self.weight[None]
+
+    def of(self, members: Indices | slice) -> Measured:
         """The same for some of the members."""
-        return self if len(self.value) == 1 else Measured(self.value[members], self.weight)
+        value, weight = (a if len(a) == 1 else a[members] for a in (self.value, self.weights))
+        return Measured(value, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +95,7 @@ class NormalEquations:
 
 def normal_equations(run: EnsembleRun, measured: Measured) -> NormalEquations:
     """From outputs and derivatives."""
-    w = measured.weight
+    w = measured.weights
     seen = w > 0
     r = np.where(seen, w * (run.Y - np.where(seen, measured.value, 0.0)), 0.0)
     J = np.where(seen[..., None], w[..., None] * run.YS, 0.0)

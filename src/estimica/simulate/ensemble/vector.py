@@ -65,7 +65,7 @@ class VectorEnsemble:
         sums = np.full((many, ny, 1 + m + m * m), np.nan)
         begun, none = self._begin(values), np.zeros(0)
         value, weight = (
-            np.ascontiguousarray(a, np.float64) for a in (measured.value, measured.weight)
+            np.ascontiguousarray(a, np.float64) for a in (measured.value, measured.weights)
         )
         task = Task(self.response, times, *begun, none, none, sums, value, weight)
         status, failures = _statuses(begun[1], many)

@@ -3,6 +3,7 @@ all of them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,7 +65,7 @@ def conversion_hint(entry: object, units: Mapping[str, str], quantity: Mapping[s
     return f"in {unit}, converted to {wanted}: {change.text}"
 
 
-class _Mapping:
+class _Mapping(ABC):
     """Entries of inputs and outputs with their columns; `columns` have the units of headers."""
 
     def __init__(
@@ -78,8 +79,9 @@ class _Mapping:
     def _tables(self) -> None:
         self._content()
 
+    @abstractmethod
     def _content(self) -> None:
-        raise NotImplementedError
+        """Draw the tables of all entries."""
 
     def _inputs(self) -> list[str]:
         return [n for n, q in self.known.items() if q["role"] == "input"]

@@ -24,23 +24,41 @@ def _deliver(lanes: int, count: int, n: int, source: Vector, target: int, stride
 
 
 @engine_function
+def _weigh(iw: Vector, place: int, y: Vector, work: Vector, slopes: Vector) -> bool:
+    """Residuals, at the front of `work`, and derivatives of number `place` of the data, times their
+    weights; whether it counts for any member."""
+    lanes, n = iw[at.LANES], iw[at.M] * iw[at.LANES]
+    values, weights = iw[at.MEASURED] + 8 * place, iw[at.WEIGHT] + 8 * place
+    stride, apart = iw[at.MEASURED_STRIDE], iw[at.WEIGHT_STRIDE]
+    own, counts = part(work, lanes), False
+    for k in range(lanes):
+        member = min(k, iw[at.COUNT] - 1)
+        w = reals_at(weights + 8 * member * apart)[0]
+        own[k] = work[k] = 0.0
+        if w > 0.0:
+            own[k] = w
+            work[k] = w * (y[k] - reals_at(values + 8 * member * stride)[0])
+            counts = True
+    if counts and apart == 0:
+        for j in range(n):
+            slopes[j] *= own[0]
+    elif counts:
+        for j in range(0, n, lanes):
+            for k in range(lanes):  # what does not count may be no number
+                slopes[j + k] = own[k] * slopes[j + k] if own[k] > 0.0 else 0.0
+    return counts
+
+
+@engine_function
 def _add_normal(iw: Vector, rw: Vector, sample: int) -> None:
     """Adds r², r J and the lower half of J Jᵀ of a sample, output by output."""
     lanes, ny, m = iw[at.LANES], iw[at.NY], iw[at.M]
-    weight = reals_at(iw[at.WEIGHT] + 8 * sample * ny)
-    y, residual = part(rw, iw[at.O_LANE_Y]), part(rw, iw[at.O_LANE_WORK])
-    stride = iw[at.MEASURED_STRIDE]
+    residual = part(rw, iw[at.O_LANE_WORK])
     for j in range(ny):
-        w = weight[j]
-        if not w > 0.0:
-            continue
-        for k in range(lanes):
-            member = min(k, iw[at.COUNT] - 1)
-            measured = reals_at(iw[at.MEASURED] + 8 * (member * stride + sample * ny + j))
-            residual[k] = w * (y[j * lanes + k] - measured[0])
+        y = part(rw, iw[at.O_LANE_Y] + j * lanes)
         slopes = part(rw, iw[at.O_LANE_YS] + j * m * lanes)
-        for k in range(m * lanes):
-            slopes[k] *= w
+        if not _weigh(iw, sample * ny + j, y, residual, slopes):
+            continue
         sums = part(rw, iw[at.O_NORMAL] + j * (1 + m + m * m) * lanes)
         accumulate(lanes, 1, sums, residual, residual)
         accumulate(lanes, m, part(sums, lanes), residual, slopes)

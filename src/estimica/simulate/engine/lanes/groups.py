@@ -84,18 +84,19 @@ def _end(iw: Vector, rw: Vector, first: int, count: int, status: int) -> None:
 def _groups(iw: Vector, rw: Vector, t: float, h: float, first: int, last: int) -> int:
     """Members first ... last - 1, group by group; where it has stopped, since the stiff method is
     not there yet, or `last`."""
-    lanes, measured = iw[at.LANES], iw[at.MEASURED]
+    lanes, measured, weight = iw[at.LANES], iw[at.MEASURED], iw[at.WEIGHT]
     while first < last:
         count = min(lanes, last - first)
         _load(iw, rw, first, count)
         _begin(iw, rw, first, count)
         iw[at.MEASURED] = measured + 8 * first * iw[at.MEASURED_STRIDE]
+        iw[at.WEIGHT] = weight + 8 * first * iw[at.WEIGHT_STRIDE]
         status = call_unit(iw[at.UNIT_DRIVE], iw, rw, 0.0, 0.0, 0, 0)
         if status == NEEDS_STIFF:
             break
         _end(iw, rw, first, count, status)
         first += count
-    iw[at.MEASURED] = measured
+    iw[at.MEASURED], iw[at.WEIGHT] = measured, weight
     return first
 
 

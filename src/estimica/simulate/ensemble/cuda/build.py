@@ -47,7 +47,7 @@ _PARAMETERS = (
     "int count, int some, const int *members, const double *thetas, const double *starts, "
     "const double *values, const double *slopes, const double *times, int n_pieces, int n_times, "
     "const double *measured, long long stride, int picked, const int *picks, "
-    "const double *weight, double *square, "
+    "const double *weight, long long apart, double *square, "
     "double *gradient, double *information, int *status, int *place, double *stopped"
 )
 _MODES = """
@@ -64,9 +64,9 @@ _MODES = """
   status[member] = q.result; \\
   place[member] = q.where; \\
   stopped[member] = q.t
-#define MEASURED(sample) (measured + (size_t)(picked ? picks[member] : member) * stride \\
-                          + (size_t)(sample) * NY)
-#define WEIGHT(sample) (weight + (size_t)(sample) * NY)
+#define SET (size_t)(picked ? picks[member] : member)
+#define MEASURED(sample) (measured + SET * stride + (size_t)(sample) * NY)
+#define WEIGHT(sample) (weight + SET * apart + (size_t)(sample) * NY)
 #define OUTPUTS(sample) (square + ((size_t)member * n_times + (sample)) * NY)
 #define DERIVATIVES(sample) (gradient + ((size_t)member * n_times + (sample)) * NY * M)
 #define ROW(sample) (square + ((size_t)member * NY * n_times + (sample)) * (M + 1))

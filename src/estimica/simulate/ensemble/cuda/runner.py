@@ -19,15 +19,16 @@ _MOST_MEMBERS = 1 << 24
 @dataclass(frozen=True, eq=False)
 class Data:
     """What outputs are compared with, on the device: the values of a member begin `stride` numbers
-    after those of the one before, or at its pick."""
+    after those of the one before, or at its pick, and its weights `apart` numbers."""
 
     values: Any
     stride: int
     picks: Any
     weight: Any
+    apart: int
 
 
-NO_DATA = Data(None, 0, None, None)
+NO_DATA = Data(None, 0, None, None, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,25 +69,29 @@ def run_normal(
     host: bool = True,
     which: Any = None,
 ) -> NormalSums:
-    """Normal equations at tuners (L, m), for measured values (1 or L, N, ny) and weights (N, ny).
+    """Normal equations at tuners (L, m), for measured values and weights (1 or L, N, ny).
 
-    With `which` (L,) the values of member l are value[which[l]], which stay where they are then.
-    All arrays may be on the host or on the device; results are on the host, unless they shall stay.
+    Weights of all members may be (N, ny), too. With `which` (L,) the values of member l are
+    value[which[l]], and its weights likewise, which stay where they are then. All arrays may be on
+    the host or on the device; results are on the host, unless they shall stay.
     """
     one = _Runs(program, launcher, ROWS if program.rows else SUMS)
     n, ny, m, many = len(program.times), program.ny, program.m, len(thetas)
-    own = which is None and len(value) > 1
-    xp = launcher.xp
-    weight = xp.ascontiguousarray(xp.asarray(weight, np.float64))
-    shared = None if own else xp.ascontiguousarray(xp.asarray(value, np.float64))
-    size = m + ny * (1 + m + m * m) + (n * ny if own else 0)
+    data = value, weight if weight.ndim == 3 else weight[None]
+    own = [which is None and len(a) > 1 for a in data]
+    steps = [n * ny if len(a) > 1 else 0 for a in data]
+    shared = [None if mine else _placed(a, launcher) for a, mine in zip(data, own, strict=True)]
+    size = m + ny * (1 + m + m * m) + n * ny * sum(own)
     size += ny * n * (m + 1) if program.rows else 0
     parts = []
     for chunk in _chunks(many, 8 * size, launcher.room(), host or program.rows):
-        values = xp.ascontiguousarray(xp.asarray(value[chunk], np.float64)) if own else shared
-        picks = None if which is None else xp.asarray(which[chunk]).astype(np.int32)
-        data = Data(values, 0 if len(value) == 1 else n * ny, picks, weight)
-        results, outcome = one.normal(thetas[chunk], data)
+        values, weights = (
+            _placed(a[chunk], launcher) if there is None else there
+            for a, there in zip(data, shared, strict=True)
+        )
+        picks = None if which is None else launcher.xp.asarray(which[chunk]).astype(np.int32)
+        compared = Data(values, steps[0], picks, weights, steps[1])
+        results, outcome = one.normal(thetas[chunk], compared)
         failed = outcome[0] != DONE
         for array in results:
             array[failed] = np.nan
@@ -148,10 +153,17 @@ class _Runs:
                 *self.experiment, np.int32(len(self.program.starts)),
                 np.int32(len(self.program.times)), pointer(data.values),
                 np.int64(data.stride), np.int32(data.picks is not None), pointer(data.picks),
-                pointer(data.weight), *(pointer(r) for r in results), status, place, stopped,
+                pointer(data.weight), np.int64(data.apart), *(pointer(r) for r in results),
+                status, place, stopped,
             )  # fmt: skip
             self.launcher.run(text, self.mode, count, self.program.block, arguments)
         return status, place, stopped
+
+
+def _placed(array: Any, launcher: Launcher) -> Any:
+    """An array of the device."""
+    xp = launcher.xp
+    return xp.ascontiguousarray(xp.asarray(array, np.float64))
 
 
 def _chunks(many: int, size: int, room: int, cut: bool) -> list[slice]:

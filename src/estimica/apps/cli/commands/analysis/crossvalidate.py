@@ -10,6 +10,7 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BackendName,
     BeginWith,
     ExecutorName,
     NoStore,
@@ -36,6 +37,7 @@ def crossvalidate(
     use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
+    backend: BackendName = None,
     executor: ExecutorName = "local",
     store: StorePath = None,
     no_store: NoStore = False,
@@ -54,6 +56,7 @@ def crossvalidate(
         as_json=as_json,
         fit=begin_with,
         use=use,
+        backend=backend,
     )
     with session.reported():
         from estimica.infer.crossvalidation.run import crossvalidate as validate

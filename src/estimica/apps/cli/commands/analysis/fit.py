@@ -201,4 +201,6 @@ def _texts(result: Fit) -> Iterator[str]:
     if len(result.starts) > 1:
         from estimica.estimate.identify.twins import best_starts
 
-        yield f"{best_starts(result)} of {len(result.starts)} starts led to the best cost."
+        worked = f" ({result.worked_by.words})" if result.worked_by.is_worth_a_word else ""
+        led = f"{best_starts(result)} of {len(result.starts)} starts led to the best cost"
+        yield f"{led}{worked}."

@@ -10,6 +10,7 @@ import typer
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
+    BackendName,
     BeginWith,
     ExecutorName,
     NoStore,
@@ -44,6 +45,7 @@ def profile(
     use: UseRun = None,
     report: ReportPath = None,
     workers: Workers = None,
+    backend: BackendName = None,
     executor: ExecutorName = "local",
     store: StorePath = None,
     no_store: NoStore = False,
@@ -62,6 +64,7 @@ def profile(
         as_json=as_json,
         fit=begin_with,
         use=use,
+        backend=backend,
     )
     with session.reported():
         from estimica.infer.profile.run import profile as walk
