@@ -44,8 +44,8 @@ def main() -> None:
 
 #: objects made, more than are let go of, before the collector looks for what is no longer used. A
 #: command makes thousands that stay and few that go: with Python's 700 it looked 270 times during a
-#: fit, for a tenth of its time
-SELDOM = 50_000
+#: fit, for a tenth of its time; with this number never. They are some 30 MB
+SELDOM = 200_000
 INTERRUPTED = 130  # as shells have it: 128 + SIGINT, 2
 STORED = "what was stored is shown by `estimica runs show last --json`"
 LATER = 0.01  # seconds; chosen: the callback is left by then, and nobody notices
