@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from _thread import interrupt_main
 from threading import Timer
@@ -16,6 +17,8 @@ def main() -> None:
     """Run the command line; Ctrl-C ends it with exit code 130, nothing with a traceback."""
     leave_current_folder()
     gc.set_threshold(SELDOM)
+    # what checks arguments and studies would look for plugins in all that is installed
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     sys.unraisablehook = _raised_again
     redirect_native_output()
     out = guard()
