@@ -37,7 +37,7 @@ def cached_sort(
     """
     if not flat.key or len(flat.variables) < _SMALL:
         return sorted_anew(flat, causality, assemble)
-    version = code_version(*(Path(room.__file__).parent for room in (structure, compiled)))
+    version = code_version(Path(structure.__file__).parent, Path(compiled.__file__).parent)
     key = key_of("sorted", flat.key, version, astuple(causality))
     found = _recalled(key, flat)
     if found is None:
