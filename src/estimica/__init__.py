@@ -9,14 +9,7 @@ fit = es.fit(es.read_study("boiler.toml"))
 fit.report("boiler.html")
 """
 
-import os
-
 import lazy_loader
-
-# Idle threads of linear algebra wait awake, 2^26 turns by default, which makes two fifths of the
-# time that NumPy takes to load; with 2^20, a third of a millisecond, they still wait for the next
-# call of a loop. It is read when NumPy is loaded, and holds for processes that are started, too.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 
 # the public names stand in the stub beside this file; each is imported when it is first asked for
 _public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -26,6 +19,9 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         from types import FunctionType
 
+        from estimica.base.process import let_idle_threads_sleep
+
+        let_idle_threads_sleep()
         value = _public(name)
         if isinstance(value, FunctionType):
             from estimica.base.public.calls import public_call

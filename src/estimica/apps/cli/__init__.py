@@ -10,12 +10,13 @@ from threading import Timer
 from typing import Any
 
 from estimica.apps.cli.streams import guard, redirect_native_output
-from estimica.base.process import leave_current_folder
+from estimica.base.process import leave_current_folder, let_idle_threads_sleep
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it with exit code 130, nothing with a traceback."""
     leave_current_folder()
+    let_idle_threads_sleep()
     gc.set_threshold(SELDOM)
     # what checks arguments and studies would look for plugins in all that is installed
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
