@@ -19,6 +19,9 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         from types import FunctionType
 
+        from estimica.base.process import let_idle_threads_sleep
+
+        let_idle_threads_sleep()
         value = _public(name)
         if isinstance(value, FunctionType):
             from estimica.base.public.calls import public_call

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from estimica.apps.cli import main
+from estimica.apps.cli.process import run
 
 
 def _hear_signals() -> None:
@@ -22,4 +22,4 @@ def _hear_signals() -> None:
 
 if __name__ == "__main__":
     _hear_signals()
-    main()
+    run()

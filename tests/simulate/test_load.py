@@ -73,6 +73,34 @@ def test_a_function_loads_neither_engine_nor_modelica_nor_fmus() -> None:
     assert not modules & {"numba", "llvmlite", "casadi"}
 
 
+def test_a_class_that_was_loaded_before_loads_no_compiler() -> None:
+    text = (
+        "model Tank parameter Real A = 2; parameter Real k = 1; input Real q; Real h(start = 1); "
+        "output Real out; equation A*der(h) = q - out; out = k*h; end Tank;"
+    )
+    load = f"import estimica as es\nmodel = es.load_model({text!r})\n"
+    loaded_by(load)
+    modules = loaded_by(f"{load}assert model.system.states == ('h',), repr(model)")
+    assert not modules & {"casadi", "llvmlite", "scipy", "importlib.metadata"}
+    assert not below(
+        modules,
+        "structure.sort",
+        "structure.events",
+        "structure.index",
+        "source.evaluate",
+        "source.flatten",
+        "source.formula",
+        "simulate.engine",
+        "simulate.response",
+        "simulate.trajectory",
+        "compiled.llvm",
+        "compiled.equations",
+        "base.view",
+    )
+    then = loaded_by(f"{load}print(model.simulate([0.0, 1.0], {{'q': 1.0}}))")
+    assert "casadi" in then
+
+
 def test_a_formula_loads_neither_engine_nor_modelica_nor_fmus() -> None:
     modules = loaded_by(
         "from estimica.simulate.formula import formula_model\nformula_model({'y': 'a*x'}, ['x'])"

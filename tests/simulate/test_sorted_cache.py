@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import estimica as es
+from estimica.base.errors import ModelError
 from estimica.simulate.modelica import sorted_cache
 from estimica.source.load import load_flat
 from estimica.structure.archive import from_archive, to_archive
-from estimica.structure.causality.redefinition import Causality
+from estimica.structure.causality.demand import Causality
 from estimica.structure.sort import sort_redefined
 
 TEXT = """
@@ -76,7 +79,7 @@ def test_a_second_load_does_not_sort(cache, monkeypatch):
     times = np.linspace(0, 1, 11)
     first = es.load_model(TEXT)
     assert len(list(cache.iterdir())) == 1
-    monkeypatch.setattr(sorted_cache, "sort_redefined", None)
+    monkeypatch.setattr(sorted_cache, "sorted_anew", None)
     second = es.load_model(TEXT)
     assert second.notes == first.notes
     assert np.array_equal(second.simulate(times).values, first.simulate(times).values)
@@ -119,5 +122,48 @@ def test_an_entry_with_a_node_that_does_not_exist_is_sorted_anew(cache):
 def test_a_model_that_travels_is_sorted_once_on_the_other_side(cache, monkeypatch):
     sent = pickle.dumps(es.load_model(TEXT))
     pickle.loads(sent)
-    monkeypatch.setattr(sorted_cache, "sort_redefined", None)
+    monkeypatch.setattr(sorted_cache, "sorted_anew", None)
     assert pickle.loads(sent).system.states
+
+
+def test_equations_of_a_class_that_was_loaded_before_are_written_when_asked_for(cache):
+    first = es.load_model(TEXT)
+    second = es.load_model(TEXT)
+    assert first._equations is not None
+    assert second._equations is None
+    assert second.equations is second.equations
+    assert second.configurations.get(()).tuning.equations is second.equations
+
+
+def test_threads_share_one_assembly(cache):
+    es.load_model(TEXT)
+    model = es.load_model(TEXT)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: model._assembled(model.system), range(8)))
+    assert all(e is model.equations for e in found)
+
+
+def test_a_class_whose_equations_cannot_be_written_is_not_kept(cache, monkeypatch):
+    def refuse(system):
+        raise ModelError("M001", "no")
+
+    monkeypatch.setattr("estimica.compiled.equations.assemble", refuse)
+    for _ in range(2):
+        with pytest.raises(ModelError, match="no"):
+            es.load_model(TEXT)
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("room", ["structure", "compiled"])
+def test_other_code_is_another_entry(cache, monkeypatch, room):
+    es.load_model(TEXT)
+    folder = Path(import_module(f"estimica.{room}").__file__).parent
+    version = sorted_cache.code_version
+
+    def changed(*rooms):
+        assert folder in rooms
+        return f"{version(*rooms)} and more"
+
+    monkeypatch.setattr(sorted_cache, "code_version", changed)
+    es.load_model(TEXT)
+    assert len(list(cache.iterdir())) == 2

@@ -72,6 +72,17 @@ def set_variables(values: Variables) -> None:
             os.environ[name] = value
 
 
+def let_idle_threads_sleep() -> None:
+    """Have the threads of NumPy's linear algebra wait asleep, also in processes that are started.
+
+    They wait awake for what there may be to do next, 2^26 turns by default, which makes a third of
+    the time that NumPy takes to load. With 2^20, less than a millisecond, they are still awake for
+    the next call of a loop. What somebody has set stays.
+    """
+    if "numpy" not in sys.modules:  # which looks at it when it is loaded
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
+
+
 def end_with_parent(parent: int) -> None:
     """End this process when its parent of this number is gone, also in native code."""
 

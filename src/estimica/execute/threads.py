@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -15,15 +16,20 @@ def one_thread() -> Iterator[None]:
     Sums of many terms depend in their last digits on how many threads share them, and on a busy
     machine threads of small problems wait for each other longer than they work.
     """
-    with _libraries().limit(limits=1):
+    with _libraries("scipy.linalg" in sys.modules).limit(limits=1):
         yield
 
 
-@lru_cache(maxsize=1)
-def _libraries() -> Any:
-    """The libraries of NumPy and SciPy, which must be loaded to be found; that takes a while."""
+@lru_cache(maxsize=2)
+def _libraries(complete: bool) -> Any:
+    """The libraries of NumPy and SciPy, which must be loaded to be found.
+
+    SciPy's compiled functions bring the one that its linear algebra uses, and are there at once;
+    after all of that is loaded they are looked for again.
+    """
     import numpy.linalg  # noqa: F401
-    import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
+
+    import estimica.base.probability.functions  # noqa: F401
 
     return ThreadpoolController()

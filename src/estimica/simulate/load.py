@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from estimica.simulate.function.model import FunctionModel
     from estimica.simulate.modelica.functions import Functions
     from estimica.simulate.modelica.model import ModelicaModel
-    from estimica.structure.causality.redefinition import BackCausality, Names
+    from estimica.structure.causality.demand import Names
+    from estimica.structure.causality.redefinition import BackCausality
 
 Fixed = Mapping[str, float | bool | int | str]
 
@@ -112,7 +113,7 @@ def load_model(
     from estimica.simulate.modelica.model import ModelicaModel
     from estimica.simulate.modelica.origin import origin_of
     from estimica.source.load import load_flat
-    from estimica.structure.causality.redefinition import Causality
+    from estimica.structure.causality.demand import Causality
 
     text = source if isinstance(source, str) else Path(source)
     folders = [Path(p) for p in libraries]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from estimica.base.suggest import did_you_mean
 from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import Model
 from estimica.simulate.termination import Termination, termination_of
-from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
+
+if TYPE_CHECKING:
+    from estimica.simulate.trajectory import Sensitivities, Times, Trajectory
 
 Numbers = Mapping[str, float]
 
@@ -41,6 +43,8 @@ class TimedModel(Model):
         begins at `begin`, the first output time by default. Where the model ends it by
         `terminate`, the trajectory ends there, and `termination` says when and why.
         """
+        from estimica.simulate.trajectory import sampling
+
         stamps, names = sampling(times, outputs)
         response = self.respond(
             Experiment(
@@ -67,6 +71,8 @@ class TimedModel(Model):
 
         A state's name in `wrt` means its start value.
         """
+        from estimica.simulate.trajectory import Sensitivities, sampling
+
         if not wrt:
             raise ModelError("M037", "wrt is empty; name at least one parameter or state")
         stamps, names = sampling(times, outputs)
@@ -97,12 +103,16 @@ class TimedModel(Model):
             raise SimulationError("R004", f"'{self.name}': {run.text}")
 
     def _trajectory(self, response: Any, run: Any, names: Sequence[str] | None) -> Trajectory:
+        from estimica.simulate.trajectory import Trajectory
+
         outputs = tuple(names if names is not None else self.output_names())
         return Trajectory(self.name, response.times, outputs, run.Y)
 
 
 def experiment_times(experiment: Experiment) -> tuple[Vector, float]:
     """The samples and the beginning of a run, checked."""
+    from estimica.simulate.trajectory import check_times
+
     grid = check_times(experiment.times)
     begun = float(grid[0]) if experiment.begin is None else float(experiment.begin)
     if begun > grid[0]:

@@ -10,7 +10,6 @@ from estimica.base.code.numeric import NumericCode, know_codes
 from estimica.flat.system import FlatSystem
 from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.fixed_values import FixedValue
-from estimica.source.loading import loading
 from estimica.source.request import Request, read_request
 
 
@@ -32,8 +31,10 @@ def load_modelica(
     know_codes(codes)
     system = read_flat(key) if cache else None
     if system is None:
+        # what reads Modelica is a tenth of a second of imports, which a known class can spare
+        from estimica.source.loading import loading
+
         with loading(request.class_name, time_limit):
-            # what reads Modelica is a tenth of a second of imports, which a known class can spare
             from estimica.source.front_end import read_class
 
             system = read_class(request, fixed, inputs, functions)

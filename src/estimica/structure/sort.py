@@ -15,12 +15,8 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import FlatSystem, Kind
 from estimica.structure.aliases import remove_aliases
 from estimica.structure.causality.choice import InputChoice, choose_inputs
-from estimica.structure.causality.redefinition import (
-    Causality,
-    missing_inputs_error,
-    redefine,
-    slope_name,
-)
+from estimica.structure.causality.demand import Causality, slope_name
+from estimica.structure.causality.redefinition import missing_inputs_error, redefine
 from estimica.structure.events.extract import EventSystem, extract_events, without_algebraic_pre
 from estimica.structure.events.latches import AlgebraicPast, with_latches
 from estimica.structure.graph.blocks import sort_blocks

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import numpy as np
 import typer
@@ -23,6 +23,9 @@ from rich.text import Text
 
 from estimica.base.errors import EstimicaError, LostWorkersError, SimulationError, WriteError
 from estimica.base.visible import visible
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 FAILED = 1
 WRONG_INPUT = 2  # as command lines that cannot be parsed
@@ -103,7 +106,7 @@ def print_text(text: str) -> None:
     console = stdout()
     # Rich ends the process where a pipe is closed; what follows would be lost
     with console.capture() as printed:
-        console.print(visible(text), markup=False, highlight=False)
+        console.print(visible(text), markup=False, highlight=False, emoji=False)
     print(printed.get(), end="")
 
 
@@ -116,13 +119,13 @@ class StatusLine:
     """A line on stderr that renews itself; none where there is no terminal, or if `quiet`."""
 
     def __init__(self, first: str, *, quiet: bool) -> None:
-        from rich.status import Status
-
         console = VisibleConsole(stderr=True)
         self._width = console.width - 3  # beside the spinner
-        self._status = (
-            Status(Text(first), console=console) if console.is_terminal and not quiet else None
-        )
+        self._status: Status | None = None
+        if console.is_terminal and not quiet:
+            from rich.status import Status
+
+            self._status = Status(Text(first), console=console)
 
     def __bool__(self) -> bool:
         return self._status is not None

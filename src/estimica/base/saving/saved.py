@@ -11,7 +11,6 @@ import binascii
 import json
 import pickle
 import zlib
-from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -92,6 +91,8 @@ def _save(result: Saved, path: str | PathLike[str]) -> Path:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
     try:
         return version("estimica")
     except PackageNotFoundError:  # a source tree that was not installed

@@ -160,8 +160,7 @@ def effective(parts: Vector, freedoms: Vector) -> Vector:
     one or two degrees happens to look quiet: 95 % intervals then hold the truth in 87–92 %, and
     with these in 94–98 % whatever the parts (measured, 400,000 draws each).
     """
-    # not scipy.stats: it takes longer to import than many a fit takes
-    from scipy.special import ndtri, stdtridf, stdtrit
+    from estimica.base.probability.functions import ndtri, stdtridf, stdtrit
 
     tail = 0.975
     known, told = np.isinf(freedoms), freedoms > 0

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from estimica.base.arrays import Flags, Vector
+from estimica.base.probability.functions import log_ndtr, ndtr
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.roughness import Shape
 from estimica.estimate.criteria.scoring import LevelRows, MaximumLikelihood, Noise, Scoring, Sigmas

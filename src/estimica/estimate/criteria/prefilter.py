@@ -12,8 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import CaseError
@@ -119,6 +117,9 @@ class ErrorFilter:
     @cached_property
     def _solver(self) -> Any:
         """Factors of the matrix whose solution are all states one after the other."""
+        from scipy import sparse  # slow to import, and few studies have prefilters
+        from scipy.sparse.linalg import splu
+
         n, N = self.system.n, len(self.time)
         phi = self._steps[0]
         follows = np.flatnonzero(~self.starts)

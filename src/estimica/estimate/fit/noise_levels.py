@@ -61,7 +61,7 @@ def _samples(fit: Fit, name: str) -> int:
 
 
 def _interval(variance: float, n: int) -> tuple[float, float]:
-    from scipy.special import chdtri
+    from estimica.base.probability.functions import chdtri
 
     tail = (1 - LEVEL) / 2
     total = n * variance

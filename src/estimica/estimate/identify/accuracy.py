@@ -231,8 +231,7 @@ def intervals(
     They are symmetric in coordinates, which on a logarithmic scale is in factors: the interval of
     a positive quantity is positive.
     """
-    # not scipy.stats: it takes longer to import than many a fit takes
-    from scipy.special import ndtri, stdtrit
+    from estimica.base.probability.functions import ndtri, stdtrit
 
     known = np.isinf(freedom)
     quantile = np.where(known, ndtri(0.975), stdtrit(np.where(known, 1.0, freedom), 0.975))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import lapack
 
 from estimica.base.arrays import Vector
 
@@ -23,7 +22,6 @@ class Reduction:
         # the factor so far stands on top of the rows that came since
         self._rows = np.empty((min(max(samples, n + 2), room), n + 1), order="F")
         self._used = 0
-        self._upper = np.tri(n + 1, dtype=bool).T
 
     def add(
         self,
@@ -63,11 +61,9 @@ class Reduction:
         """Put the triangular factor in place of the rows."""
         if self._used <= self._n:
             return
-        rows = self._rows[: self._used]
-        whole = rows if self._used == len(self._rows) else np.asfortranarray(rows)
-        factored = lapack.dgeqrf(whole, overwrite_a=1)[0]
+        factor = np.linalg.qr(self._rows[: self._used], mode="r")
         self._used = self._n + 1
-        self._rows[: self._used] = np.where(self._upper, factored[: self._used], 0.0)
+        self._rows[: self._used] = factor
 
     def result(self) -> tuple[Vector, Vector, float]:
         """(R, b, Σρ²): the triangular factor of J, and what of ρ lies in its range."""

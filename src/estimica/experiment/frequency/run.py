@@ -63,7 +63,7 @@ class FrequencyEstimate(Result):
     @property
     def interval(self) -> Vector:
         """Half the width of the 95 % interval of the real and of the imaginary part."""
-        from scipy.special import stdtrit
+        from estimica.base.probability.functions import stdtrit
 
         width: Vector = self.stderr * float(stdtrit(self.freedom, 0.975))
         return width

@@ -95,7 +95,7 @@ def _behind(parts: list[OutputBand]) -> OutputBand:
 
 def _quantile(degrees: Vector, level: float) -> Vector:
     """Of t with so many degrees of freedom, of the normal distribution where they are infinite."""
-    from scipy.special import ndtri, stdtrit
+    from estimica.base.probability.functions import ndtri, stdtrit
 
     known = np.isinf(degrees) | (degrees <= 0)  # what has no variance has no width either
     tail = (1 + level) / 2

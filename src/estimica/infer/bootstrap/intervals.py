@@ -80,7 +80,7 @@ def widened(unknowns: Unknowns, k: int, freedom: float) -> Widened:
     eight samples and two unknowns 2.45 instead of 1.96 standard errors. Distances are those of the
     tuner's scale, and ends stay within its bounds.
     """
-    from scipy.special import ndtri, stdtrit
+    from estimica.base.probability.functions import ndtri, stdtrit
 
     tail = (1 + LEVEL) / 2
     factor = float(stdtrit(freedom, tail) / ndtri(tail)) if 0 < freedom < math.inf else 1.0
@@ -145,7 +145,7 @@ def bca_interval(value: float, replicates: Vector, acceleration: float) -> tuple
     NaN where all replicates lie on one side of the estimate, or where the ends would lie beyond
     the outermost replicates.
     """
-    from scipy.special import ndtr, ndtri
+    from estimica.base.probability.functions import ndtr, ndtri
 
     if len(replicates) < FEWEST:
         return NOTHING

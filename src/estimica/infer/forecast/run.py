@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.probability.functions import ndtri
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import listed
 from estimica.estimate.fit.result import Fit

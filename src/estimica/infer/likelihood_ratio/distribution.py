@@ -32,7 +32,7 @@ class RatioDistribution:
     @property
     def risk(self) -> float:
         """The probability that it is exceeded by chance."""
-        from scipy.special import chdtrc, fdtrc
+        from estimica.base.probability.functions import chdtrc, fdtrc
 
         if self.above <= 0 or math.isnan(self.statistic):
             return 1.0

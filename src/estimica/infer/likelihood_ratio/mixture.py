@@ -38,7 +38,7 @@ class MixtureDistribution:
     @property
     def risk(self) -> float:
         """The probability that it is exceeded by chance."""
-        from scipy.special import chdtrc
+        from estimica.base.probability.functions import chdtrc
 
         if not self.statistic > 0:
             return 1.0

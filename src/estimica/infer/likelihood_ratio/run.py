@@ -121,7 +121,7 @@ def _lost(fit: Fit) -> int:
 
 def chi2_risk(reduction: float, freedom: int) -> float:
     """The probability that χ² with so many degrees of freedom exceeds the cost reduction."""
-    from scipy.special import chdtrc
+    from estimica.base.probability.functions import chdtrc
 
     return float(chdtrc(freedom, max(reduction, 0.0))) if freedom else 1.0
 
@@ -130,7 +130,7 @@ def f_risk(
     null_cost: float, cost: float, freedom: int, residual_freedom: int
 ) -> tuple[float, float]:
     """F = ((V₀ − V₁)/p) / (V₁/(N − k)) and the probability that it is exceeded."""
-    from scipy.special import fdtrc
+    from estimica.base.probability.functions import fdtrc
 
     if residual_freedom < 1 or freedom < 1:
         return math.nan, 1.0

@@ -51,7 +51,7 @@ def threshold_for(run_length: float, distribution: Distribution) -> float:
 
 def shifted(shift: float) -> Distribution:
     """Increments z − shift/2 of standard normal z, for a mean that rises (or, by −z, falls)."""
-    from scipy.special import ndtr
+    from estimica.base.probability.functions import ndtr
 
     def below(x: Vector) -> Vector:
         chance: Vector = ndtr(x + shift / 2)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from estimica.base.errors import InferError
+from estimica.base.probability.functions import ndtri
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.fit.result import Fit
 from estimica.infer.prediction.result import OutputPrediction, Predictions

@@ -32,7 +32,7 @@ def thresholds(fit: Fit, objective: Objective, point: Point, level: float) -> Th
     of the output. With all noise known that is the χ² quantile; with one output it is
     N log(1 + t²/(N − p)) of `ml`, and t²s² of `oe`.
     """
-    from scipy.special import ndtri, stdtrit
+    from estimica.base.probability.functions import ndtri, stdtrit
 
     judge = accuracy_objective(objective, point)
     judge = objective if isinstance(judge, str) else judge
@@ -67,7 +67,7 @@ def _rise(freedom: Freedom, k: int, quantile: float) -> float:
 
 def _without(freedom: Freedom, tail: float) -> float:
     """The rise for an unknown whose error is not known: as if all noise were of one output."""
-    from scipy.special import ndtri, stdtrit
+    from estimica.base.probability.functions import ndtri, stdtrit
 
     if freedom.known:
         return float(ndtri(tail)) ** 2

@@ -98,7 +98,7 @@ def _sizes(freedom: Freedom, places: tuple[int, int], level: float) -> tuple[Vec
     The square of the radius is twice the quantile of F, with as many degrees of freedom as their
     errors have together; with noise that is known that of χ² with two.
     """
-    from scipy.special import fdtri, gammaincinv
+    from estimica.base.probability.functions import fdtri, gammaincinv
 
     rows = np.eye(len(freedom.inverse))[list(places)]
     covariance, degrees = freedom.covariance_of(rows), freedom.jointly(rows)

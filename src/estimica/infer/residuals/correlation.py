@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincc, ndtr
 
 from estimica.base.arrays import Vector
+from estimica.base.probability.functions import gammaincc, ndtr
 from estimica.infer.covariance.grid import Spacing
 from estimica.infer.residuals.series import Series
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaincc
 
 from estimica.base.errors import EstimicaError
+from estimica.base.probability.functions import gammaincc
 from estimica.estimate.fit.outputs import OutputComparison
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.verdict import ResidualVerdict

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# not scipy.stats: it takes longer to import than many a fit takes
-from scipy.special import betaincc, fdtrc, ndtr, ndtri, stdtr
-
 from estimica.base.arrays import Vector
+from estimica.base.probability.functions import betaincc, fdtrc, ndtr, ndtri, stdtr
 from estimica.infer.residuals.series import Series
 
 #: tests of one series, by the names under which they are shown

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
 
 from estimica.base.errors import InferError
+from estimica.base.probability.functions import ndtri
 from estimica.base.suggest import did_you_mean
 from estimica.infer.residuals import hypothesis_tests as tests
 from estimica.infer.residuals.correlation import (

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtri
 
 from estimica.base.errors import EstimicaError, InferError
+from estimica.base.probability.functions import ndtri
 from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import short

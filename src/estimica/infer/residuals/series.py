@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from zlib import crc32
 
 import numpy as np
-from scipy.linalg import block_diag
-from scipy.special import log_ndtr, ndtri_exp
 
 from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import EstimicaError
+from estimica.base.probability.functions import log_ndtr, ndtri_exp
 from estimica.base.saving.packing import restores
 from estimica.base.signals import Signal
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
@@ -136,7 +135,16 @@ def _behind(rest: list[Rest], *, apart: bool) -> Rest:
     residuals, jacobians, metrics = zip(*rest, strict=True)
     if not apart:
         return np.concatenate(residuals), np.vstack(jacobians), metrics[0]
-    return np.concatenate(residuals), block_diag(*jacobians), block_diag(*metrics)
+    return np.concatenate(residuals), _diagonal(jacobians), _diagonal(metrics)
+
+
+def _diagonal(blocks: Sequence[Vector]) -> Vector:
+    """The matrix with these blocks along its diagonal."""
+    rows, columns = (np.cumsum([0, *(b.shape[k] for b in blocks)]) for k in (0, 1))
+    whole = np.zeros((rows[-1], columns[-1]))
+    for block, i, j in zip(blocks, rows, columns, strict=False):
+        whole[i : i + block.shape[0], j : j + block.shape[1]] = block
+    return whole
 
 
 def _before_filter(fit: Fit, case: CaseFit, output: OutputComparison) -> Rest:

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from scipy.special import stdtr
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
+from estimica.base.probability.functions import stdtr
 from estimica.base.signals import Signal
 from estimica.estimate.fit.result import Fit
 from estimica.infer.states.result import Companion, StateCourse

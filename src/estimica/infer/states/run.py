@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from estimica.base.arrays import Vector
+from estimica.base.probability.functions import ndtri
 from estimica.estimate.fit.result import Fit
 from estimica.infer.states.companions import companions_of
 from estimica.infer.states.evidence import noise_evidence

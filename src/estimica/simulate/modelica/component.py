@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from estimica.base.code.numeric import NumericCode
 from estimica.base.errors import StructureError
@@ -13,9 +14,11 @@ from estimica.flat.system import FlatSystem
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.modelica.origin import ModelOrigin, origin_of
 from estimica.source.load import load_flat
-from estimica.structure.causality.choice import choose_inputs
-from estimica.structure.causality.redefinition import BackCausality, Causality
+from estimica.structure.causality.demand import Causality
 from estimica.structure.parameters import is_parameter
+
+if TYPE_CHECKING:
+    from estimica.structure.causality.redefinition import BackCausality
 
 FunctionCodes = Mapping[str, NumericCode]
 
@@ -82,6 +85,8 @@ def load_component(
         return ModelicaModel(flat, fix, origin=origin)
     except StructureError as error:
         known = _called_like(flat, measured)
+        from estimica.structure.causality.choice import choose_inputs  # few classes are open
+
         proposals = choose_inputs(flat, known).proposals
         # something that was measured is left to compare with
         for names in sorted(proposals, key=lambda names: bool(known) and set(known) <= set(names)):

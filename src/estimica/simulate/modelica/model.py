@@ -1,4 +1,8 @@
-"""ModelicaModel: a Modelica class that simulates, with exact sensitivities."""
+"""ModelicaModel: a Modelica class that simulates, with exact sensitivities.
+
+What sorts, compiles and runs equations is imported when it is asked for: a class that was loaded
+before is there without it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from os import PathLike
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,20 +24,12 @@ from estimica.base.files.write import write_text
 from estimica.base.quantities import Quantity
 from estimica.base.saving.packing import restores
 from estimica.base.signals import Signal
-from estimica.compiled.equations import Equations, assemble
 from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.observations import Observations
-from estimica.compiled.tuning import Constant, Tuning, require_tunable
-from estimica.flat.evaluate import evaluate
 from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment as SuggestedExperiment
 from estimica.flat.system import FlatSystem
-from estimica.simulate.engine.options import Options
-from estimica.simulate.engine.result import Run
-from estimica.simulate.failure import rest_notes, run_failure_text
-from estimica.simulate.inputs import pieces_of, signals_of
-from estimica.simulate.modelica.frequency import LinearisedModel
-from estimica.simulate.modelica.linearisation import Linearisation, linearise
+from estimica.simulate.modelica.linearised_model import LinearisedModel
 from estimica.simulate.modelica.origin import ModelOrigin
 from estimica.simulate.modelica.quantities import (
     Attributes,
@@ -41,26 +38,28 @@ from estimica.simulate.modelica.quantities import (
     with_observations,
 )
 from estimica.simulate.modelica.sorted_cache import cached_sort
-from estimica.simulate.modelica.steady import steady_state
-from estimica.simulate.ranges import start_notes
-from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.timed_model import experiment_times
-from estimica.simulate.trajectory import Trajectory
 from estimica.source.cache import content_key
-from estimica.structure.causality.choice import InputChoice
-from estimica.structure.causality.inflows import missing_inflows, one_of
-from estimica.structure.causality.redefinition import Causality, Names, slope_name
-from estimica.structure.sensitivity_system import SensitivitySystem, extended_system
-from estimica.structure.sort import sortable_choice
+from estimica.structure.causality.demand import Causality, Names, slope_name
 from estimica.structure.sorted_system import SortedSystem
 
 if TYPE_CHECKING:
+    from estimica.compiled.equations import Equations
+    from estimica.compiled.tuning import Constant, Tuning
+    from estimica.simulate.engine.result import Run
+    from estimica.simulate.modelica.linearisation import Linearisation
     from estimica.simulate.modelica.operating_points import PointModel, PointSettings
+    from estimica.simulate.response import Configurations, Response
+    from estimica.simulate.trajectory import Trajectory
+    from estimica.structure.causality.choice import InputChoice
+    from estimica.structure.sensitivity_system import SensitivitySystem
 
 Numbers = Mapping[str, float]
 
 
 _AS_DECLARED = Causality()
+#: symbols of one assembly do not go with those of another: threads must not assemble one each
+_ASSEMBLING = RLock()
 
 
 class ModelicaModel(LinearisedModel):
@@ -77,16 +76,38 @@ class ModelicaModel(LinearisedModel):
         self.original = flat  # as the class declares its inputs
         self.causality = causality
         self.origin = origin  # what it was loaded by, where that is known
+        self._equations: Equations | None = None
+        self._configurations: Configurations | None = None
         self._variants: dict[frozenset[str], ModelicaModel] = {}
         self._points: dict[PointSettings, PointModel] = {}
         self._observed: dict[Observations, ModelicaModel] = {}
         self.fixed = dict(fixed or {})  # values that it was loaded with
-        self.flat, system = cached_sort(flat, causality)
         self.name = flat.name
         self.description = flat.description
-        self.system: SortedSystem = system
-        self.equations: Equations = assemble(self.system)
-        self.configurations = Configurations(self.equations)
+        self.flat, self.system = cached_sort(flat, causality, self._assembled)
+
+    @cached_property
+    def equations(self) -> Equations:
+        """The equations in symbols; written when they are first asked for."""
+        return self._assembled(self.system)
+
+    def _assembled(self, system: SortedSystem) -> Equations:
+        from estimica.compiled.equations import assemble
+
+        with _ASSEMBLING:
+            if self._equations is None:
+                self._equations = assemble(system)
+        return self._equations
+
+    @cached_property
+    def configurations(self) -> Configurations:
+        """What is compiled for outputs and tuners, each once."""
+        from estimica.simulate.response import Configurations
+
+        with _ASSEMBLING:
+            if self._configurations is None:
+                self._configurations = Configurations(self.equations)
+        return self._configurations
 
     # -- what there is ---------------------------------------------------------------------------
 
@@ -99,6 +120,8 @@ class ModelicaModel(LinearisedModel):
         """What depends on an inflow that is not given."""
         if name in self.flat.by_name or name not in self.original.by_name:
             return ""
+        from estimica.structure.causality.inflows import missing_inflows, one_of
+
         lacking = missing_inflows(self.original, self.flat)
         return (
             f"'{name}' depends on what flows in, which is not given: make "
@@ -118,6 +141,8 @@ class ModelicaModel(LinearisedModel):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was rewritten, reduced or assumed on the way, in words."""
+        from estimica.simulate.ranges import start_notes
+
         found = self.flat.notes + self.system.notes + start_notes(self.flat)
         return tuple(dict.fromkeys(found))
 
@@ -223,12 +248,19 @@ class ModelicaModel(LinearisedModel):
 
     def choose_inputs(self, prefer: Sequence[str] = ()) -> InputChoice:
         """How many inputs the class needs when it is taken alone, and which could be them."""
+        from estimica.structure.sort import sortable_choice
+
         return sortable_choice(self.original, prefer)
 
     # -- running ---------------------------------------------------------------------------------
 
     def respond(self, experiment: Experiment) -> Response:
         """An experiment set up once, to be evaluated at many values of its tuners."""
+        from estimica.compiled.tuning import require_tunable
+        from estimica.simulate.engine.options import Options
+        from estimica.simulate.inputs import pieces_of
+        from estimica.simulate.response import Response, numbers
+
         grid, begin = experiment_times(experiment)
         names = self._outputs(experiment.outputs)
         tuners = [require_tunable(self.equations, n) for n in experiment.wrt]
@@ -250,6 +282,8 @@ class ModelicaModel(LinearisedModel):
         steady: bool = False,
     ) -> Linearisation:
         """A, B, C, D at an operating point: the given states, the start, or the steady state."""
+        from estimica.simulate.modelica.linearisation import linearise
+
         names = self._outputs(outputs)
         response = self.respond(
             Experiment([time], inputs or {}, parameters or {}, states or {}, names)
@@ -266,6 +300,8 @@ class ModelicaModel(LinearisedModel):
         time: float = 0.0,
     ) -> dict[str, float]:
         """States and outputs where all derivatives vanish, found from the start values."""
+        from estimica.simulate.modelica.steady import steady_state
+
         names = self._outputs(outputs)
         response = self.respond(
             Experiment([time], inputs or {}, parameters or {}, start or {}, names)
@@ -295,6 +331,8 @@ class ModelicaModel(LinearisedModel):
         Parameters have the given `values` in it, or their own. A model whose sensitivities jump at
         events is refused.
         """
+        from estimica.structure.sensitivity_system import extended_system
+
         return extended_system(self.flat, wrt, name, values or {})
 
     # -- details ---------------------------------------------------------------------------------
@@ -302,6 +340,8 @@ class ModelicaModel(LinearisedModel):
     def require(self, run: Run, response: Response) -> None:
         """Raise for a run that ended early, with the time, the state and the likely equation."""
         if not run.ok:
+            from estimica.simulate.failure import run_failure_text
+
             raise SimulationError(*run_failure_text(self.equations, run, response))
 
     def chosen_outputs(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
@@ -340,6 +380,8 @@ class ModelicaModel(LinearisedModel):
 
     def signals(self, inputs: Mapping[str, object] | None) -> list[Signal]:
         """One signal for each input of the system, derivatives of inputs included."""
+        from estimica.simulate.inputs import signals_of
+
         return signals_of(self.system.inputs, inputs, self._input_defaults, self.slopes)
 
     def independent_values(
@@ -378,6 +420,9 @@ class ModelicaModel(LinearisedModel):
     def _trajectory(
         self, response: Response, run: Run, names: Sequence[str] | None = None
     ) -> Trajectory:
+        from estimica.simulate.failure import rest_notes
+        from estimica.simulate.trajectory import Trajectory
+
         by_name = self.flat.by_name
         names = response.configuration.outputs
         return Trajectory(
@@ -400,6 +445,8 @@ class ModelicaModel(LinearisedModel):
 
     def longest_delay(self, values: Mapping[str, float]) -> float | None:
         """The longest of its delays at values of parameters; None where variables set it."""
+        from estimica.flat.evaluate import evaluate
+
         known = {q.name: q.value for q in self.quantities() if q.role in ("parameter", "constant")}
         known |= values
         numbers = {n: float(v) for n, v in known.items() if isinstance(v, (int, float))}

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import casadi as ca
 import numpy as np
 
 from estimica.base.quantities import Quantity
-from estimica.compiled.equations import Equations, translate
 from estimica.compiled.model.observations import TIME, Observations
 from estimica.compiled.tunability import why_not_tunable
 from estimica.flat import expression as ex
@@ -19,6 +18,9 @@ from estimica.flat.serialise import to_json
 from estimica.flat.system import Equation, FlatSystem, Kind, Origin, Variability, Variable
 from estimica.source.cache import content_key
 from estimica.structure.sorted_system import SortedSystem
+
+if TYPE_CHECKING:
+    from estimica.compiled.equations import Equations
 
 FIXED = ("parameter", "constant")
 
@@ -42,6 +44,10 @@ class Attributes:
         return self._cache[expression]
 
     def _evaluated(self, expression: Expression) -> float | None:
+        import casadi as ca
+
+        from estimica.compiled.equations import translate
+
         e = self._equations
         try:
             value = translate([expression], e.leaf_with({}))[0]

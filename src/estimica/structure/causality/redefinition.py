@@ -17,6 +17,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_equation
 from estimica.flat.system import Equation, FlatSystem, Kind, Origin, Variability, Variable
 from estimica.structure.causality.choice import listed, singular_inputs_error
+from estimica.structure.causality.demand import Causality, slope_name
 from estimica.structure.causality.graph import CausalityGraph
 from estimica.structure.causality.inflows import mentioned, require_flows
 from estimica.structure.causality.room import Room, make_room
@@ -50,43 +51,6 @@ class BackCausality:
         unknowns = tuple(n for n in self.compute if is_parameter(flat.by_name[n]))
         chosen = Causality(self.inputs, unknowns, self.leave_out)
         return _completed(flat, chosen, [n for n in self.among if n not in self.compute])
-
-
-Names = str | Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Causality:
-    """What is given from outside, what is to be found, and which relations do not hold."""
-
-    inputs: tuple[str, ...] = ()  # besides the inputs that the class declares
-    unknowns: tuple[str, ...] = ()  # parameters that are computed
-    leave_out: tuple[str, ...] = ()  # equations: their text, or a name that stands in one only
-
-    @staticmethod
-    def of(inputs: Names = (), unknowns: Names = (), leave_out: Names = ()) -> Causality:
-        """The same from what a user gives: a text is one name."""
-        return Causality(
-            _names_of("inputs", inputs),
-            _names_of("unknowns", unknowns),
-            _names_of("leave_out", leave_out),
-        )
-
-    def __bool__(self) -> bool:
-        return bool(self.inputs or self.unknowns or self.leave_out)
-
-
-def _names_of(what: str, given: Names) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
-    for name in names:
-        if not isinstance(name, str):
-            raise StructureError("E203", f"{what}: {name!r} is not a name; write it in quotes")
-    return names
-
-
-def slope_name(name: str) -> str:
-    """The input that carries the time derivative of input `name`."""
-    return f"der({name})"
 
 
 def redefine(flat: FlatSystem, causality: Causality, slopes: Collection[str] = ()) -> FlatSystem:

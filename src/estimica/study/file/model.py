@@ -12,7 +12,7 @@ from estimica.compiled.model.interface import Model
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.shared_columns import TIME, Role, said_roles
-from estimica.study.tables.study_file import ModelTable, StaticTable, StudyFile
+from estimica.study.tables.fit_file import FitFile, ModelTable, StaticTable
 
 if TYPE_CHECKING:
     from estimica.structure.causality.redefinition import BackCausality
@@ -25,7 +25,7 @@ _KINDS = {
 
 
 def model_of_tables(
-    content: StudyFile,
+    content: FitFile,
     tables: Mapping[str, Any],
     cases: Sequence[Case],
     folder: Path,
@@ -34,25 +34,26 @@ def model_of_tables(
     """The model that the tables of a study name; None where what is wrong was told already."""
     cases = _with_columns(content, cases)
     if content.static is not None and content.model is None:
-        backwards = bool(content.backcalculate.compute) and not content.tune
+        back = content.backwards
+        backwards = back is not None and bool(back.compute) and not content.tune
         return _static_model(content.static, cases, tunable=not backwards)
     if content.model is not None:
         inputs = {c.name: tuple(c.inputs) for c in cases if c.active}
         model = _loaded(content.model, folder, _causality(content, cases), inputs, code)
         static = content.static or _of_function(model)
         return model if static is None else _points(model, static)
-    formulas = {c.name: c.of for c in content.criterion if c.kind == "value"}
+    formulas = {c.name: c.of for c in content.criteria if c.kind == "value"}
     if formulas and "model" not in tables and "static" not in tables:
         from estimica.simulate.formula import formula_model
 
         return formula_model(formulas, ())
-    unread = "criterion" in tables and not content.criterion  # told already; they may be formulas
+    unread = "criterion" in tables and not content.criteria  # told already; they may be formulas
     if "model" not in tables and "static" not in tables and not unread:
         raise StudyError("Q006", 'there is no [model]; write [model] and source = "Model.mo"')
     return None
 
 
-def _with_columns(content: StudyFile, cases: Sequence[Case]) -> Sequence[Case]:
+def _with_columns(content: FitFile, cases: Sequence[Case]) -> Sequence[Case]:
     """The cases with those columns of all cases that are inputs or outputs without a model too.
 
     Of a formula it is known what stands in it, where the model is a class only what is said.
@@ -133,10 +134,10 @@ def _static_model(static: StaticTable, cases: Sequence[Case], *, tunable: bool) 
     return formula_model(expression, inputs=inputs, tunable=tunable)
 
 
-def _causality(content: StudyFile, cases: Sequence[Case]) -> BackCausality | None:
+def _causality(content: FitFile, cases: Sequence[Case]) -> BackCausality | None:
     """What is given and computed, where a study has no tuners and only calculates backwards."""
-    back = content.backcalculate
-    if content.tune or not back.compute or not cases:
+    back = content.backwards
+    if content.tune or back is None or not back.compute or not cases:
         return None
     from estimica.structure.causality.redefinition import BackCausality
 
@@ -147,7 +148,7 @@ def _causality(content: StudyFile, cases: Sequence[Case]) -> BackCausality | Non
     return BackCausality(tuple(first.inputs), back.compute, leave_out, measured)
 
 
-def _measured(content: StudyFile, case: Case) -> list[str]:
+def _measured(content: FitFile, case: Case) -> list[str]:
     """Columns of all cases that the class decides about: its inputs are given anyway."""
     said = {*case.inputs, *case.without, TIME}
     return [] if case.data is None else [n for n in content.columns if n not in said]

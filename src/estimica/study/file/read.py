@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,8 @@ from estimica.study.shared_columns import (
     without_problems,
 )
 from estimica.study.study import Study, duplicate_names
-from estimica.study.tables.study_file import StudyFile
+from estimica.study.tables.fit_file import FitFile
 
-_FILE: TypeAdapter[StudyFile] = TypeAdapter(StudyFile)
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _TOGETHER = "cells together with the tables of the cases before"
 #: the code of what is left out and is no equation of the class
@@ -63,7 +63,7 @@ def read_study(
 def examine_tables(tables: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with the tables of a study alone, before any model or data is read."""
     content, problems = _content(with_case_names(tables, CaseFiles(Path())))
-    return problems + duplicate_names(content.tune.values(), content.case, content.criterion)
+    return problems + duplicate_names(content.tune.values(), content.case, content.criteria)
 
 
 def reading_of(path: Path, data: object) -> Reading:
@@ -108,7 +108,7 @@ def examine_file(
     content, problems = _content(with_case_names(tables, files))
     cases, unread = _with_data(timed(_as_read(content), content.columns), path.parent, files)
     tuners = tuple(content.tune.values())
-    problems += unread + duplicate_names(tuners, cases, content.criterion)
+    problems += unread + duplicate_names(tuners, cases, content.criteria)
     cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
     model = None
     try:
@@ -139,8 +139,8 @@ def examine_file(
         execute=content.execute,
         path=path,
         tables=tables,
-        criteria={c.name: c for c in content.criterion}.values(),
-        indicators=content.indicator,
+        criteria={c.name: c for c in content.criteria}.values(),
+        indicators=content.indicators,
         code=code,
         outputs=content.outputs,
         columns=shared,
@@ -197,7 +197,7 @@ def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) ->
     return ExaminedStudy(study, cases, problems)
 
 
-def _place(content: StudyFile, code: str = "") -> str:
+def _place(content: FitFile, code: str = "") -> str:
     """The table that is wrong; equations are left out in that of the model."""
     of_model = content.model and (code == LEFT_OUT or not content.static)
     return "[model]" if of_model else "[static]" if content.static else ""
@@ -213,14 +213,14 @@ def _named(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
     return entries if isinstance(entries, dict) else {}
 
 
-def _to_compute(content: StudyFile) -> str:
+def _to_compute(content: FitFile) -> str:
     """A study without tuners may mean to calculate backwards."""
-    if content.tune or content.backcalculate.compute:
+    if content.tune or (content.backwards and content.backwards.compute):
         return ""
     return 'to compute a parameter or variable from them, write [backcalculate] and compute = "…"'
 
 
-def _to_drive(content: StudyFile) -> str:
+def _to_drive(content: FitFile) -> str:
     """A component that is open has no inputs that its class could tell."""
     if not content.columns or any(c.inputs for c in content.case):
         return ""
@@ -276,13 +276,16 @@ def _located(message: str) -> str:
 # --- from tables to values -----------------------------------------------------------------------
 
 
-def _content(tables: Mapping[str, Any]) -> tuple[StudyFile, list[Problem]]:
+def _content(tables: Mapping[str, Any]) -> tuple[FitFile, list[Problem]]:
     """The file as values; what is wrong is taken out, so that the rest can be looked at."""
     rest, problems = _without_odd_data(tables)
+    reader = _reader(frozenset(tables) <= {f.name for f in fields(FitFile)})
     for _ in range(3):  # what is taken out may leave a second complaint, as a dataclass its own
         try:
-            return _FILE.validate_python(rest), problems
+            return reader.validate_python(rest), problems
         except ValidationError as error:
+            from estimica.study.tables.study_file import StudyFile
+
             order = list(tables)  # as the user wrote them
             messages = validation_messages(error, StudyFile)
             messages.sort(key=lambda c: order.index(str(c.place[0])) if c.place else -1)
@@ -291,7 +294,17 @@ def _content(tables: Mapping[str, Any]) -> tuple[StudyFile, list[Problem]]:
         except EstimicaError as error:
             problems.append(Problem(error.code, "", error.message))
             break
-    return StudyFile(), problems
+    return FitFile(), problems
+
+
+@cache
+def _reader(of_a_fit: bool) -> TypeAdapter[FitFile]:
+    """What checks a file; tables of other commands take a while to make, and most have none."""
+    if of_a_fit:
+        return TypeAdapter(FitFile)
+    from estimica.study.tables.study_file import StudyFile
+
+    return TypeAdapter(StudyFile)
 
 
 def _without_odd_data(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
@@ -369,7 +382,7 @@ def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]
 # --- data ----------------------------------------------------------------------------------------
 
 
-def _as_read(content: StudyFile) -> tuple[Case, ...]:
+def _as_read(content: FitFile) -> tuple[Case, ...]:
     """The cases, each with what it and the whole study say of reading."""
     common = content.reading
     if common == Reading():

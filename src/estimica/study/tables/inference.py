@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.study.fields.counts import (
@@ -28,14 +28,13 @@ from estimica.study.fields.kinds import (
     TABLE,
     TEXT,
     WHOLE,
-    Offer,
     OutputName,
     Positive,
     TunerName,
-    VariableName,
     one_of_kinds,
     settings,
 )
+from estimica.study.tables.listed_names import EquationNames, Names, several
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -208,24 +207,6 @@ LawName = Literal[
 ]
 
 
-def _several(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-Names = Annotated[
-    tuple[VariableName, ...],
-    BeforeValidator(_several),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-]
-
-#: equations, by their text or by a name in them
-EquationNames = Annotated[
-    tuple[Annotated[str, Offer("variable", "equation")], ...],
-    BeforeValidator(_several),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-]
-
-
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class BackcalculateTable:
     """A relation that is left out, the variable that it hides, and laws tried on it."""
@@ -249,7 +230,7 @@ class BackcalculateTable:
     ] = ()
     laws: Annotated[
         tuple[LawName, ...],
-        BeforeValidator(_several),
+        BeforeValidator(several),
         Field(description="Laws that are tried; by default all."),
     ] = ()
     errors: Annotated[

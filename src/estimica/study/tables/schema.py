@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from estimica.study.tables.fit_file import ModelTable
 from estimica.study.tables.input_design import InputDesignTable
-from estimica.study.tables.study_file import ModelTable, StudyFile
+from estimica.study.tables.study_file import StudyFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -1,0 +1,1 @@
+"""Distributions: their functions, without waiting for what else SciPy has."""
