@@ -111,6 +111,13 @@ WITH = {
     },
     "missing samples": {"table": holes},
     "samples that do not count": {"exclude": [[2.0, 3.0], [8.0, 8.5]]},
+    "noise of its own for each sample": {
+        "table": lambda seed: table(seed).assign(s=0.01 + 0.02 * np.abs(np.sin(TIME))),
+        "outputs": {"level": {"column": "level", "sigma": {"column": "s"}}, "outflow": "outflow"},
+    },
+    "one noise level": {
+        "outputs": {n: {"column": n, "sigma": {"shared": "noise"}} for n in ("level", "outflow")}
+    },
     "several cases": {"cases": 3},
     "a gap": {"table": gap},
     "bounds": {"k_max": 0.59},
