@@ -44,11 +44,14 @@ def study(backend: str, cases: int = 1, criterion: str = "ml", **details: Any) -
     estimation = {"criterion": criterion} | details.pop("estimation", {})
     outputs = details.pop("outputs", {"level": "level", "outflow": "outflow"})
     make = details.pop("table", table)
+    tuners = [
+        es.Tuner("k", start=0.5, max=details.pop("k_max", np.inf)),
+        es.Tuner("c", start=0.8, prior=details.pop("prior", None)),
+    ]
     made = [
         es.Case(f"run {k}", make(k + 1), inputs={"u": "u"}, outputs=outputs, **details)
         for k in range(cases)
     ]
-    tuners = [es.Tuner("k", start=0.5), es.Tuner("c", start=0.8)]
     return es.Study(
         MODEL,
         tuners,
@@ -88,6 +91,12 @@ def holes(seed: int) -> pd.DataFrame:
     return data
 
 
+def gap(seed: int) -> pd.DataFrame:
+    """A stretch without any data, behind which the case begins anew."""
+    data = table(seed)
+    return data[(data["time"] < 5.0) | (data["time"] > 6.5)].reset_index(drop=True)
+
+
 WITH = {
     "nothing": {},
     "oe": {"criterion": "oe"},
@@ -102,7 +111,17 @@ WITH = {
     },
     "missing samples": {"table": holes},
     "samples that do not count": {"exclude": [[2.0, 3.0], [8.0, 8.5]]},
+    "noise of its own for each sample": {
+        "table": lambda seed: table(seed).assign(s=0.01 + 0.02 * np.abs(np.sin(TIME))),
+        "outputs": {"level": {"column": "level", "sigma": {"column": "s"}}, "outflow": "outflow"},
+    },
+    "one noise level": {
+        "outputs": {n: {"column": n, "sigma": {"shared": "noise"}} for n in ("level", "outflow")}
+    },
     "several cases": {"cases": 3},
+    "a gap": {"table": gap},
+    "bounds": {"k_max": 0.59},
+    "priors": {"prior": es.Prior(0.58, 0.005)},
 }
 
 

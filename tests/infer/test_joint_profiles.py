@@ -11,6 +11,7 @@ from tests.estimate.test_batch import LAG, study
 
 import estimica as es
 from estimica.estimate.batch.cases import AllSums
+from estimica.estimate.batch.fits import MemberFits
 from estimica.execute.runs.store import Store
 from estimica.infer.profile import joint_walks
 
@@ -37,6 +38,17 @@ def test_ends_are_those_of_single_searches(fits: tuple[es.Fit, es.Fit]) -> None:
     assert together.outcome == alone.outcome
     assert together.to_dict()["worked_by"] == {"backend": "vector", "alone": 0, "reason": ""}
     assert "vector units" in str(together)
+
+
+def test_refits_that_are_not_proven_are_counted(
+    fits: tuple[es.Fit, es.Fit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemberFits, "proven", np.zeros(100, bool))
+    found = es.profile(fits[0], "K", points=3)
+    assert found.worked_by.backend == "vector"
+    assert found.worked_by.alone >= 6  # three on either side
+    assert f"{found.worked_by.alone} of them one after the other" in found.table().note
+    assert ends(found) == pytest.approx(ends(es.profile(fits[1], "K", points=3)), rel=1e-7)
 
 
 def test_threads_give_the_same_bits(fits: tuple[es.Fit, es.Fit]) -> None:

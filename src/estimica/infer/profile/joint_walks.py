@@ -32,12 +32,13 @@ WORTH = 8
 Walk = Callable[[FitContext, Any], dict[str, Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class JointPlace:
     """Where walks go, and what searches their refits."""
 
     place: FitContext
     fits: BatchFits
+    left: int = 0  # refits that have to be searched one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,3 +136,4 @@ def _answer(joint: JointPlace, walkers: Sequence[_Walker]) -> None:
             point = joint.place.objective.at(found.found.q[k])
             if isinstance(point, Point):
                 walker.answer = SearchResult(point, Status.CONVERGED, SETTLED, ())
+        joint.left += walker.answer is None

@@ -75,7 +75,7 @@ def profile(
     asked = ProfileTask(place, point.cost, rises, points, frozenset(fit.rough.unknowns))
     rounds = Rounds(asked, fit.starts, told(progress))
     context = Context(partial(fit_context, fit.study, estimate_of(fit)), place)
-    interrupted, worked = False, WorkedBy("scalar")
+    interrupted, joint, worked = False, None, WorkedBy("scalar")
     try:
         joint, worked = _joint(place, 2 * len(chosen), executor, workers)
         who, count = (executor, workers) if joint is None else ("serial", None)
@@ -83,6 +83,8 @@ def profile(
             rounds.go(hands, context, run or NoRunWriter(), joint)
     except KeyboardInterrupt:
         interrupted = True
+    if joint is not None:
+        worked = replace(worked, alone=joint.left)
     found = concluded(
         fit, place.objective.unknowns, point, level, limits, rounds.branches, rounds.better
     )
