@@ -66,8 +66,23 @@ def agreement(name: str, program: Program, reference: Any) -> None:
     print(
         f"{TITLES[name]:12s} costs {cost:.1e}  JTr {gap(sums.gradient, 'gradient', (0, 1)):.1e}  "
         f"JTJ {gap(sums.information, 'information', (0, 1)):.1e}  y {gap(run.Y, 'Y', (0, 1)):.1e}  "
-        f"dy {gap(run.YS, 'YS', (0, 1)):.1e}  failed {int((sums.outcome.status != 0).sum())}"
+        f"dy {gap(run.YS, 'YS', (0, 1)):.1e}  failed {int((sums.outcome.status != 0).sum())}  "
+        f"halves {_halves(program, reference, sums):.1e}"
     )
+
+
+def _halves(program: Program, reference: Any, whole: Any) -> float:
+    """Weights of each member's own: two halves of its samples, drawn for it, make the whole."""
+    shape = (len(reference["thetas"]), *reference["weight"].shape)
+    some = np.random.default_rng(0).random(shape) < 0.5
+    parts = [
+        run_normal(
+            program, reference["thetas"], reference["value"], reference["weight"] * half, LAUNCHER
+        )
+        for half in (some, ~some)
+    ]
+    both = parts[0].information + parts[1].information
+    return float(np.abs(both - whole.information).max() / np.abs(whole.information).max())
 
 
 def rates(name: str, program: Program, reference: Any) -> None:
