@@ -129,7 +129,7 @@ CASES = {
         "der(x) = a*((if u > 0.5 then 1 else u) - x);",
         np.linspace(0, 3, 31),
         "a",
-        inputs={"u": ([0.0, 2.0, 3.0], [0.0, 1.0, 0.0], "linear")},
+        inputs={"u": {"time": [0.0, 2.0, 3.0], "value": [0.0, 1.0, 0.0], "hold": "linear"}},
     ),
     "linear unknowns": case(
         "Bridge",
@@ -300,13 +300,29 @@ def test_members_whose_events_pile_up_or_end_a_run_go_on_alone() -> None:
     assert not run.ok[a[:, 0] > np.log(5) / 1.6].any()
 
 
+def test_a_member_that_is_no_number_leaves_and_says_the_same() -> None:
+    response, thetas, _ = pair_of("sampled controller")
+    thetas = thetas.copy()
+    thetas[3, 0] = np.nan
+    run, known = (Ensemble(response, b).at(thetas) for b in ("vector", "scalar"))
+    assert list(np.flatnonzero(run.alone)) == [3]
+    assert dict(run.failures) == dict(known.failures)
+    assert_agree(run, known)
+
+
 def test_members_leave_where_events_come_too_thick() -> None:
-    text = CASES["hysteresis"].text.replace("h = 0.5", "h = 0.02")
-    text = text.replace("5*der(w)", "0.05*der(w)")
-    response = load_model(text).response(np.linspace(0, 5, 6), outputs=["y"], wrt=["h"])
-    thetas = scattered(response, 8)
+    thick = case(
+        "Thick",
+        f"parameter Real h = 0.05; {STATE} Boolean on(start = true, fixed = true);",
+        "on = if pre(on) then x < 5 + h else x < 5 - h; der(x) = (if on then 10 else 0) - x;",
+        np.linspace(0, 5, 6),
+        "h",
+    )
+    response = thick.response()
+    thetas = scattered(response, 9)
     run = Ensemble(response, "vector").at(thetas)
-    assert run.alone.all()
+    # the last one is alone in its group, where nobody else's events are in its way
+    assert list(run.alone) == [True] * 8 + [False]
     assert_agree(run, Ensemble(response, "scalar").at(thetas))
 
 

@@ -160,10 +160,11 @@ def _begin(iw: Vector, rw: Vector, t: float) -> int:
 
 @engine_function
 def _is_too_thick(iw: Vector) -> bool:
-    """Whether members would be quicker alone: there they would not stop at the others' events."""
+    """Whether members would be quicker alone: there they would not stop at the others' events. The
+    last one has no others, and goes on."""
     steps, alive = iw[at.STEPS], iw[at.ALIVE]
     alone = alive * (steps - iw[at.EVENTS]) + iw[at.OWN_EVENTS]
-    return steps > TRIED_STEPS and GROUP_STEP * steps > alone
+    return alive > 1 and steps > TRIED_STEPS and GROUP_STEP * steps > alone
 
 
 @engine_function
