@@ -16,9 +16,9 @@ from estimica.compiled.kernel import AFTER_EVENT, BEFORE_EVENT, UPDATE, Kernel
 from estimica.compiled.llvm.machine_code import SETUP
 from estimica.compiled.sparsity import NO_TANGENT, SparsityPattern
 from estimica.simulate.engine import layout as at
+from estimica.simulate.engine.companions.events import lane_events_unit
 from estimica.simulate.engine.events.history import history_unit
 from estimica.simulate.engine.events.iteration import events_unit
-from estimica.simulate.engine.lanes.events import lane_events_unit
 from estimica.simulate.engine.lanes.newton import lane_newton_unit
 from estimica.simulate.engine.lanes.unit import lanes_unit
 from estimica.simulate.engine.methods.implicit_euler import euler_unit

@@ -6,7 +6,6 @@ from typing import Any
 
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import set_result
-from estimica.simulate.engine.lanes.companions import numbers_of
 from estimica.simulate.engine.linear_algebra import copy, fill
 from estimica.simulate.engine.status import DONE, NEEDS_STIFF
 from estimica.simulate.engine.units import (
@@ -17,6 +16,7 @@ from estimica.simulate.engine.units import (
     engine_function,
     part,
     reals_at,
+    wholes_at,
 )
 
 Vector = Any
@@ -72,7 +72,7 @@ def _begin(iw: Vector, rw: Vector, first: int, count: int) -> None:
 @engine_function
 def _keep_log(iw: Vector, member: int, lane: int) -> None:
     """Adds what happened when in a member's run to what is remembered."""
-    c = numbers_of(iw, lane)
+    c = wholes_at(iw[iw[at.I_COMPANIONS] + 2 * lane])
     count = min(c[at.EVENTS], c[at.LOG_SIZE])
     copy(count * at.LOG_WIDTH, reals_at(iw[at.LOG_ROWS] + 8 * at.LOG_WIDTH * iw[at.LOGGED]),
          reals_at(c[at.LOG]))  # fmt: skip

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate.engine import layout as at
+from estimica.simulate.engine.companions import member
 from estimica.simulate.engine.events.location import SAMPLES, zeros_at
-from estimica.simulate.engine.lanes import companions
 from estimica.simulate.engine.lanes.membership import leave
 from estimica.simulate.engine.linear_algebra import fill
 from estimica.simulate.engine.methods.dormand_prince import dense
@@ -66,8 +66,8 @@ def _find(iw: Vector, rw: Vector, t: float, h: float) -> bool:
     for lane in range(iw[at.LANES]):
         cause, when = -1, NEVER
         if _is_beyond(iw, rw, lane):
-            c, own = companions.numbers_of(iw, lane), companions.memory_of(iw, lane)
-            cause = companions.look(iw, rw, t, h, lane, c, own)
+            c, own = member.numbers_of(iw, lane), member.memory_of(iw, lane)
+            cause = member.look(iw, rw, t, h, lane, c, own)
             if cause >= 0:
                 found, when = True, own[c[at.O_REPORT] + at.R_ROOT]
         rw[iw[at.O_LANE_CAUSE] + lane], rw[iw[at.O_LANE_WHEN] + lane] = cause, when
@@ -92,9 +92,9 @@ def _make_exact(iw: Vector, rw: Vector, t: float, h: float) -> None:
         first, moved = _first(iw, rw), False
         for lane in range(iw[at.LANES]):
             if rw[when + lane] <= first + CLOSE and not (done >> lane) & 1:
-                c, own = companions.numbers_of(iw, lane), companions.memory_of(iw, lane)
+                c, own = member.numbers_of(iw, lane), member.memory_of(iw, lane)
                 relation = int(rw[cause + lane])
-                rw[when + lane] = companions.move_to(t, h, c, own, relation)
+                rw[when + lane] = member.move_to(t, h, c, own, relation)
                 done |= 1 << lane
                 moved = True
         if not moved:
@@ -132,8 +132,8 @@ def _go_on(iw: Vector, rw: Vector, t: float) -> int:
     for lane in range(iw[at.LANES]):
         rw[iw[at.O_LANE_CAUSE] + lane] = -1.0
         if rw[iw[at.O_LANE_ALIVE] + lane] > 0.0:
-            c, own = companions.numbers_of(iw, lane), companions.memory_of(iw, lane)
-            next_instant = min(next_instant, companions.instant_of(c, own))
+            c, own = member.numbers_of(iw, lane), member.memory_of(iw, lane)
+            next_instant = min(next_instant, member.instant_of(c, own))
     rw[iw[at.O_REPORT] + at.R_INSTANT] = next_instant
     status = begin(iw, rw, t)
     if status == ALGEBRAIC and lanes_left(iw, rw, t, at.LANE_COLLAPSE):
@@ -150,9 +150,9 @@ def _begin(iw: Vector, rw: Vector, t: float) -> int:
     iw[at.OWN_EVENTS] = 0
     for lane in range(iw[at.LANES]):
         if rw[iw[at.O_LANE_ALIVE] + lane] > 0.0:
-            c, own = companions.numbers_of(iw, lane), companions.memory_of(iw, lane)
-            if companions.start(iw, rw, lane, c, own):
-                companions.take_point_back(iw, rw, lane, c, own)
+            c, own = member.numbers_of(iw, lane), member.memory_of(iw, lane)
+            if member.start(iw, rw, lane, c, own):
+                member.take_point_back(iw, rw, lane, c, own)
             else:
                 leave(iw, rw, lane)
     return _go_on(iw, rw, t)
@@ -175,14 +175,14 @@ def _arrive(iw: Vector, rw: Vector, t: float, blur: float, jumped: bool) -> int:
     for lane in range(iw[at.LANES]):
         if not rw[iw[at.O_LANE_ALIVE] + lane] > 0.0:
             continue
-        c, own = companions.numbers_of(iw, lane), companions.memory_of(iw, lane)
+        c, own = member.numbers_of(iw, lane), member.memory_of(iw, lane)
         cause = int(rw[iw[at.O_LANE_CAUSE] + lane])
-        timed = companions.instant_of(c, own) <= t + blur
+        timed = member.instant_of(c, own) <= t + blur
         if not (jumped or ends or timed or cause >= 0):
             continue
         iw[at.OWN_EVENTS] += 1
-        if companions.meet(iw, rw, t, lane, c, own, cause):
-            companions.take_point_back(iw, rw, lane, c, own)
+        if member.meet(iw, rw, t, lane, c, own, cause):
+            member.take_point_back(iw, rw, lane, c, own)
         else:
             leave(iw, rw, lane)
     if jumped:
