@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from controllers import CONTROLLERS, Controller
 from ours import Ours
 from problems import PROBLEMS, Problem, Vector
 from process import Line
@@ -32,6 +33,7 @@ from estimica.simulate.ensemble.members import Measured, normal_equations
 from estimica.simulate.ensemble.scalar import begin, run_scalar
 
 SCALAR = "scalar"
+MODELS = "problems of bench/problems.py and bench/controllers.py"
 #: (problem, contestant, the ratio that it shall reach)
 TARGETS = [(p, c, r) for p in ("A", "B") for c, r in (("8 lanes", 3.0), ("4 lanes", 2.0))]
 #: numbers of members over which the cost shall be linear
@@ -53,14 +55,14 @@ class Timing:
     alone: int
 
 
-def members_of(problem: Problem, count: int) -> tuple[Ours, Vector]:
+def members_of(problem: Problem | Controller, count: int) -> tuple[Ours | Controller, Vector]:
     """The problem's response and members some percent around its tuners."""
-    ours = Ours(problem)
+    ours = problem if isinstance(problem, Controller) else Ours(problem)
     noise = np.random.default_rng(1).standard_normal((count, len(ours.theta)))
     return ours, ours.theta * (1 + 0.02 * noise)
 
 
-def contestants(ours: Ours, thetas: Vector, measured: Measured) -> dict[str, Work]:
+def contestants(ours: Ours | Controller, thetas: Vector, measured: Measured) -> dict[str, Work]:
     """What each of them does."""
     response = ours.response
     starts = begin(response, thetas)
@@ -80,7 +82,7 @@ def contestants(ours: Ours, thetas: Vector, measured: Measured) -> dict[str, Wor
     return work
 
 
-def measure(problem: Problem, count: int, rounds: int) -> list[Timing]:
+def measure(problem: Problem | Controller, count: int, rounds: int) -> list[Timing]:
     """All contestants on one problem."""
     ours, thetas = members_of(problem, count)
     begun = Ensemble(ours.response, "vector").at(thetas)
@@ -104,7 +106,7 @@ def measure(problem: Problem, count: int, rounds: int) -> list[Timing]:
     ]
 
 
-def table(problem: Problem, timings: list[Timing], count: int) -> Table:
+def table(problem: Problem | Controller, timings: list[Timing], count: int) -> Table:
     """What one problem has shown."""
     size = f"{count} members, {len(problem.times)} samples, {len(problem.tuners)} tuners"
     shown = Table(title=f"{problem.name}: {problem.title} ({size})", title_justify="left")
@@ -152,7 +154,7 @@ def linear(console: Console) -> list[dict[str, float]]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default="A,B,Circ,Rob", help="problems of bench/problems.py")
+    parser.add_argument("--models", default="A,B,Circ,Rob,Step,Limit,OnOff", help=MODELS)
     parser.add_argument("--members", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--linear", action="store_true", help="cost over members, 10² to 10⁵")
@@ -161,7 +163,7 @@ def main() -> None:
     console = Console()
     timings: list[Timing] = []
     for name in filter(None, options.models.split(",")):
-        problem = PROBLEMS[name]()
+        problem = {**PROBLEMS, **CONTROLLERS}[name]()
         of_problem = measure(problem, options.members, options.rounds)
         console.print(table(problem, of_problem, options.members))
         timings += of_problem

@@ -97,7 +97,7 @@ def boiler() -> Problem:
 
 
 def drive() -> Problem:
-    """The robot's drive of the examples, whose reference has events: the scalar engine runs it."""
+    """The robot's drive of the examples, whose reference has events at instants."""
     study = es.read_study(EXAMPLES / "drive" / "assessment.toml")
     draw = {"mLoad": {"min": 0, "max": 15}, "c": normal(150000, 0.1)}
     return Problem("drive, events, two cases", study, draw)

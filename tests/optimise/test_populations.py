@@ -84,7 +84,7 @@ def servo() -> es.Study:
     return es.Study(model_of(SERVO), tuners, cases, criteria=criteria, name="servo")
 
 
-def ramp() -> es.Study:
+def ramp(text: str = RAMP) -> es.Study:
     """An event at te; three signals."""
     criteria = [
         es.Criterion("miss", "y", kind="iae", reference="ref", demand=0.4),
@@ -92,7 +92,7 @@ def ramp() -> es.Study:
     ]
     tuners = [es.Tuner("z", start=0.4, min=0.05, max=2), es.Tuner("w", start=5, min=1, max=20)]
     case = es.Case("ramp", stop=4.0)
-    return es.Study(model_of(RAMP), tuners, [case], criteria=criteria, name="ramp")
+    return es.Study(model_of(text), tuners, [case], criteria=criteria, name="ramp")
 
 
 STUDIES = {"servo": (servo, FAILING), "ramp": (ramp, {**DRAW, "te": {"min": 0.8, "max": 1.2}})}
@@ -244,11 +244,14 @@ def test_the_backend_is_said_in_the_result() -> None:
     assert fast.to_dict()["worked_by"]["backend"] == "vector"  # type: ignore[index]
     assert "in the vector units of the processor" in str(fast.table().note)
     events = es.montecarlo(ramp(), draw=DRAW, samples=20, curves=0)
-    assert events.worked_by == WorkedBy("scalar", events.worked_by.alone)  # type: ignore[union-attr]
-    wished = ramp().with_(execute=Execution(backend="vector"))
+    assert events.worked_by == WorkedBy("vector", 0)
+    late = ramp(RAMP.replace("(ref - y)", "(ref - delay(y, 0.01))"))
+    delayed = es.montecarlo(late, draw=DRAW, samples=20, curves=0).worked_by
+    assert delayed == WorkedBy("scalar", delayed.alone)  # type: ignore[union-attr]
+    wished = late.with_(execute=Execution(backend="vector"))
     told = es.montecarlo(wished, draw=DRAW, samples=20, curves=0).worked_by
     assert told is not None
-    assert "events" in told.reason
+    assert "delays" in told.reason
 
 
 # --- who does the work ----------------------------------------------------------------------------

@@ -55,9 +55,9 @@ equation der(x) = u + a - sqrt(x) - b*x; end Rest;""",
     "Checked": """model Checked
   parameter Real a = 1; Real x(start = 1, fixed = true); output Real y = x;
 equation der(x) = -a*x; assert(x > 0.2, "too small"); end Checked;""",
-    "Relay": """model Relay
+    "Late": """model Late
   parameter Real a = 1; Real x(start = 1, fixed = true); output Real y = x;
-equation der(x) = if x > 0.5 then -a else -2*a; end Relay;""",
+equation der(x) = -a*delay(x, 0.1); end Late;""",
 }
 #: times that a model is sampled at, its inputs, tuners, outputs
 EXPERIMENTS: dict[str, tuple[Vector, dict[str, object], list[str], list[str]]] = {
@@ -67,7 +67,7 @@ EXPERIMENTS: dict[str, tuple[Vector, dict[str, object], list[str], list[str]]] =
     "Swing": (np.linspace(0, 12, 25), {}, ["w"], ["y"]),
     "Rest": (np.linspace(0, 3, 16), {"u": ([0.0, 1.0], [0.0, 1.0])}, ["a", "b"], ["y"]),
     "Checked": (np.linspace(0, 1, 6), {}, ["a"], ["y"]),
-    "Relay": (np.linspace(0, 1, 6), {}, ["a"], ["y"]),
+    "Late": (np.linspace(0, 1, 6), {}, ["a"], ["y"]),
 }
 
 
@@ -392,10 +392,10 @@ def test_any_number_of_members(backend: str, members: int) -> None:
 def test_what_cannot_be_grouped_is_run_alone_and_says_why(
     text_response: Callable[..., Response],
 ) -> None:
-    relay = text_response("Relay")
-    ensemble = Ensemble(relay, "vector")
+    late = text_response("Late")
+    ensemble = Ensemble(late, "vector")
     assert ensemble.backend == "scalar"
-    assert ensemble.reason == "the model has events, which come at other times for each member"
+    assert ensemble.reason == "the model has delays"
     assert ensemble.at(np.ones((5, 1))).alone.all()
     limited = Ensemble(text_response("Lag", max_seconds=5.0))
     assert (limited.backend, limited.reason) == (

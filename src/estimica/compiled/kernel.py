@@ -65,6 +65,11 @@ UPDATE = "update"
 #: ... and what the beginning and the end of an event make of them, with total derivatives or the
 #: nonzeros and what moves with the time of the event
 BEFORE_EVENT, AFTER_EVENT = "before_event", "after_event"
+#: what only events call: members of a group meet theirs one by one
+AT_EVENTS = frozenset({
+    "algebraic_total", "algebraic_rate", "zero_rate", "zero_sens", "instants", "event",
+    "event_sens", BEFORE_EVENT, AFTER_EVENT,
+})  # fmt: skip
 #: products nx * m above which sparse Jacobians beat one long expression
 DIRECT_LIMIT = 400
 #: ... and operations times m: some ten thousand instructions take a second to compile
@@ -134,7 +139,8 @@ class Kernel:
     def in_lanes(self, lanes: int) -> Kernel:
         """The same model with functions that compute so many members at once."""
         width = Width(lanes, SHARED, min(lanes, register_lanes()))
-        code = compile_functions(self.functions, (RUN_CONSTANTS, SAVED), width)
+        functions = tuple(f for f in self.functions if f.name() not in AT_EVENTS)
+        code = compile_functions(functions, (RUN_CONSTANTS, SAVED), width)
         return replace(self, addresses=_table(code), code=code, width=width, _lock=threading.Lock())
 
 

@@ -53,6 +53,7 @@ class Initialiser:
         self.tuning = tuning
         e = self.equations = tuning.equations
         self._guess = self._guess_function()
+        self.logicals_vary = self._guess.jac_sparsity(1, 0).nnz() > 0  # their starts, by constants
         conditions = initial_conditions(tuning, lambda values: self.guesses(values)[0])
         self.residuals, self.labels = conditions.residuals, conditions.labels
         self.open = conditions.open

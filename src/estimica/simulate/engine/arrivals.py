@@ -11,7 +11,7 @@ from estimica.simulate.engine.status import (  # fmt: skip
     ALGEBRAIC,
     DONE,
 )
-from estimica.simulate.engine.steps import CAUTIOUS, EPS, trial
+from estimica.simulate.engine.steps import CAUTIOUS, EPS, lanes_left, trial
 from estimica.simulate.engine.units import call_unit, engine_function, reals_at  # fmt: skip
 
 Vector = Any
@@ -184,6 +184,8 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
         iw[at.FRESH] = 1
         if rw[clock + at.AFTER_JUMP] > 0.0:
             rw[clock + at.NEXT_STEP] = rw[clock + at.AFTER_JUMP]
+    if iw[at.LANES] > 1 and iw[at.HAS_EVENTS]:
+        return call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_ARRIVE, jumped)
     if not iw[at.HAS_EVENTS] and not iw[at.NH]:
         enter_piece(iw, rw)
         return take_in(iw, rw, t) if iw[at.UPDATE] else begin(iw, rw, t)
@@ -215,13 +217,8 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
 
 
 @engine_function
-def stop_at_event(iw: Vector, rw: Vector) -> int:
-    """Looks for a relation that changes within the step; shortens the step to it. -1: none."""
-    clock = iw[at.O_CLOCK]
-    t, step, blur = rw[clock + at.NOW], rw[clock + at.TAKEN], rw[clock + at.BLUR]
-    cause = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, step, at.EVENT_LOCATE, 0)
-    if cause < 0:
-        return -1
+def approach(iw: Vector, rw: Vector, t: float, step: float, cause: int) -> float:
+    """How far off relation `cause` changes, from the root of the dense output that is reported."""
     shorter = rw[iw[at.O_REPORT] + at.R_ROOT] * step
     # the end of a step is more exact than a point within it. Newton's method begins at the
     # root of the dense output, so that few rounds do; a tenth of the step is not a correction.
@@ -247,12 +244,42 @@ def stop_at_event(iw: Vector, rw: Vector) -> int:
             break
         if high - low <= 2.0 * EPS * max(abs(t), shorter):
             break
+    return shorter
+
+
+@engine_function
+def try_again(iw: Vector, rw: Vector, t: float, shorter: float, ok: bool) -> bool:
+    """A step to an event of one member that others cannot take: they leave the group."""
+    if ok or iw[at.LANES] <= 1:
+        return ok
+    ok = lanes_left(iw, rw, t, at.LANE_COLLAPSE) and trial(iw, rw, t, shorter, iw[at.M] > 0)
+    if not ok:
+        iw[at.ABORT] = 1
+    return ok
+
+
+@engine_function
+def stop_at_event(iw: Vector, rw: Vector) -> int:
+    """Looks for a relation that changes within the step; shortens the step to it. -1: none."""
+    clock = iw[at.O_CLOCK]
+    t, step, blur = rw[clock + at.NOW], rw[clock + at.TAKEN], rw[clock + at.BLUR]
+    cause = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, step, at.EVENT_LOCATE, 0)
+    if cause < 0:
+        return -1
+    if iw[at.LANES] > 1:
+        shorter = rw[iw[at.O_REPORT] + at.R_ROOT] * step
+    else:
+        shorter = approach(iw, rw, t, step, cause)
     if abs(t + shorter - rw[clock + at.ARRIVAL]) <= blur:
         shorter = rw[clock + at.ARRIVAL] - t
     else:
         rw[clock + at.ARRIVAL] = t + shorter
     rw[clock + at.TAKEN] = shorter
-    if shorter <= 4.0 * EPS * abs(t) or not trial(iw, rw, t, shorter, iw[at.M] > 0):
+    moved = shorter > 4.0 * EPS * abs(t)
+    if moved:
+        ok = trial(iw, rw, t, shorter, iw[at.M] > 0)
+        moved = try_again(iw, rw, t, shorter, ok)
+    if not moved:
         for k in range(iw[at.N]):
             rw[iw[at.O_W1] + k] = rw[iw[at.O_W0] + k]
         iw[at.DENSE] = 0

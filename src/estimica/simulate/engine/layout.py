@@ -114,7 +114,13 @@ NE = 297
 #: run constants; normal equations of a member; members of the present group; trials in which each
 #: has held up the others; weights from member to member
 NP, N_NORMAL, COUNT, O_LANE_HELD, WEIGHT_STRIDE = range(343, 348)
-FIRST_INDEX = 348  # index vectors begin here
+#: events in a group: the arrays of the members' companions (addresses of iw and rw, one after the
+#: other), the relation of each member that changes now, when that is; events of all members so far
+(I_COMPANIONS, O_LANE_CAUSE, O_LANE_WHEN, OWN_EVENTS) = range(348, 352)
+#: what is remembered of the events of members that have come to their end: rows, how many there are
+#: and how many there may be, how many of them each member has
+(LOG_ROWS, LOGGED, LOG_ROOM, LOG_COUNTS) = range(352, 356)
+FIRST_INDEX = 356  # index vectors begin here
 
 # places in the settings vector
 (RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP,
@@ -140,6 +146,7 @@ AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)
 # tasks of the units
 LEAP, SEARCH = 1, 2
 EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
+EVENT_BEGIN, EVENT_ARRIVE = range(5, 7)  # of groups, which have EVENT_LOCATE besides
 PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_BEFORE, PAST_ADD, PAST_TAKE = range(6)
 STIFF_STEP, STIFF_DENSE, STIFF_NORM, STIFF_CORRECT = range(4)
 (LANE_ERROR, LANE_RATE, LANE_PRODUCTS, LANE_EMIT, LANE_CHECK, LANE_REJECT, LANE_COLLAPSE,

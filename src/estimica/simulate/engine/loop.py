@@ -83,7 +83,9 @@ def start_run(iw: Vector, rw: Vector) -> int:
     # members of a group that cannot be solved for leave it
     if status == ALGEBRAIC and iw[at.LANES] > 1 and lanes_left(iw, rw, t, at.LANE_COLLAPSE):
         status = begin(iw, rw, t)
-    if status == DONE and iw[at.HAS_EVENTS]:
+    if status == DONE and iw[at.HAS_EVENTS] and iw[at.LANES] > 1:
+        status = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, rw[clock + at.BLUR], at.EVENT_BEGIN, 0)
+    elif status == DONE and iw[at.HAS_EVENTS]:
         if iw[at.NT]:
             call_unit(iw[at.UNIT_EVENTS], iw, rw, t, rw[clock + at.BLUR],
                       at.EVENT_NEXT, 0)  # fmt: skip

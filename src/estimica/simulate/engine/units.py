@@ -242,6 +242,17 @@ def reals_at(typing: Any, place: Any) -> Any:
 
 
 @intrinsic
+def wholes_at(typing: Any, place: Any) -> Any:
+    """The pointer to the whole numbers at an address."""
+    signature = types.CPointer(types.int64)(types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
+
+    return signature, generate
+
+
+@intrinsic
 def call_model(typing: Any, function: Any, arguments: Any, results: Any) -> Any:
     """Calls `void f(double**, double**)`; all three are addresses."""
     signature = types.void(types.int64, types.int64, types.int64)

@@ -16,6 +16,7 @@ from estimica.compiled.kernel import AFTER_EVENT, BEFORE_EVENT, UPDATE, Kernel
 from estimica.compiled.llvm.machine_code import SETUP
 from estimica.compiled.sparsity import NO_TANGENT, SparsityPattern
 from estimica.simulate.engine import layout as at
+from estimica.simulate.engine.companions.events import lane_events_unit
 from estimica.simulate.engine.events.history import history_unit
 from estimica.simulate.engine.events.iteration import events_unit
 from estimica.simulate.engine.lanes.newton import lane_newton_unit
@@ -83,6 +84,7 @@ class Workspace:
         self.times: Vector | None = None
         self.pieces: Pieces | None = None
         self.options: Options | None = None
+        self.companions: tuple[Workspace, ...] = ()  # of a group: one for each member
 
     def _part(self, place: int, size: int) -> Vector:
         start = int(self.iw[place])
@@ -206,6 +208,7 @@ def _lane_sizes(kernel: Kernel) -> dict[int, int]:
     return {
         at.O_LANE_ALIVE: 1, at.O_LANE_ERROR: 1, at.O_LANE_LOST: 1, at.O_LANE_RATE: 1,
         at.O_LANE_Y: ny, at.O_LANE_YS: ny * m, at.O_LANE_WORK: max(2, m), at.O_LANE_HELD: 1,
+        at.O_LANE_CAUSE: 1, at.O_LANE_WHEN: 1,
         at.O_NORMAL: ny * (1 + m + m * m),
     }  # fmt: skip
 
@@ -255,6 +258,7 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         at.I_VECTORS: range(at.O_K7 - at.O_W0 + 1),
         at.I_SIDE: range(h.nh),
         at.I_CURSOR: range(h.nh),
+        at.I_COMPANIONS: range(2 * lanes if lanes > 1 else 0),
         at.I_SPARSE_Z: at.sparse_head(kernel.z_plan),
         at.I_SPARSE_STIFF: at.sparse_head(kernel.stiff.plan if stiff else None),
     }
@@ -301,7 +305,7 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         at.UNIT_LANES: lanes_unit.address if lanes > 1 else 0,
         at.N_NORMAL: kernel.ny * (1 + m + m * m),
         at.UNIT_PROJECTION: projection_unit.address if nc else 0,
-        at.UNIT_EVENTS: events_unit.address if kernel.has_events or h.nh else 0,
+        at.UNIT_EVENTS: _events(lanes).address if kernel.has_events or h.nh else 0,
         at.UNIT_HISTORY: history_unit.address if h.nh else 0, at.BREAKS: segments,
     }.items():  # fmt: skip
         iw[place] = value
@@ -313,6 +317,11 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
 def _newton(lanes: int) -> Unit:
     """What solves for algebraic unknowns."""
     return lane_newton_unit if lanes > 1 else algebraic_unit
+
+
+def _events(lanes: int) -> Unit:
+    """What knows about events."""
+    return lane_events_unit if lanes > 1 else events_unit
 
 
 def _block_ends(n: int, pattern: SparsityPattern) -> list[int]:

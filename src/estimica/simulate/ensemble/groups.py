@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,6 +21,7 @@ from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.lanes.groups import groups_unit
 from estimica.simulate.engine.loop import drive
 from estimica.simulate.engine.options import IMPLICIT_EULER, METHODS
+from estimica.simulate.engine.result import LOG_SIZE
 from estimica.simulate.engine.workspace import Workspace, address_of, pool_of
 from estimica.simulate.ensemble.members import Members
 from estimica.simulate.response import Configuration, Response
@@ -31,6 +32,9 @@ GROUPS_AT_ONCE = 16
 #: unknowns of the stiff method from which on dense matrices of all lanes are more work than the
 #: scalar engine's band or sparse ones (chosen)
 MOST_UNKNOWNS = 40
+#: groups all of whose members may have as many events as are remembered, for which there is room
+#: (3 MB) before it is emptied; where events are few it is for all (chosen)
+LOGS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,7 @@ class LaneModel:
     """A kernel whose numbers are vectors, and the function that prepares its runs."""
 
     kernel: Kernel
+    alone: Kernel  # of one member, for its events
     preparation: MachineCode
     name: str
 
@@ -60,7 +65,10 @@ def lane_model(configuration: Configuration, lanes: int) -> LaneModel:
             kernel = configuration.kernel.in_lanes(lanes)
             width = Width(lanes, frozenset(), kernel.width.step)
             known[lanes] = LaneModel(
-                kernel, compile_functions([function], None, width), function.name()
+                kernel,
+                configuration.kernel,
+                compile_functions([function], None, width),
+                function.name(),
             )
         return known[lanes]
 
@@ -71,8 +79,6 @@ def why_not_in_groups(response: Response) -> str:
     h = kernel.hybrid
     if h.nx == 0:
         return "the model has no states"
-    if kernel.has_events:
-        return "the model has events, which come at other times for each member"
     if h.nh:
         return "the model has delays"
     if h.constraints.shape[0]:
@@ -98,11 +104,13 @@ class Task:
     constants: Vector | None  # (L, n independent)
     members: Members | None
     unknowns: Vector  # (L, nz), where they are looked for; with constants only
+    modes: Vector  # (L, nd), before the initial event; with constants only
     Y: Vector
     YS: Vector
     normal: Vector | None = None  # (L, ny, 1 + m + m²)
     value: Vector | None = None  # (1 or L, N, ny)
     weight: Vector | None = None  # (1 or L, N, ny)
+    logs: dict[int, Vector] = field(default_factory=dict)  # of events, filled in with outputs
 
     def __len__(self) -> int:
         given = self.members if self.constants is None else self.constants
@@ -127,7 +135,8 @@ def run_groups(model: LaneModel, task: Task, threads: int) -> Flags:
 
 
 def _run_some(model: LaneModel, task: Task, ended: Vector, first: int, last: int) -> None:
-    """Members first ... last - 1, in one go of compiled code but for the change to stiffness."""
+    """Members first ... last - 1, in one go of compiled code but for the change to stiffness and
+    for what is remembered of events."""
     kernel, options = model.kernel, task.response.options
     pool = pool_of(kernel)
     dense = kernel.hybrid.nx + kernel.hybrid.nz <= MOST_UNKNOWNS
@@ -138,15 +147,61 @@ def _run_some(model: LaneModel, task: Task, ended: Vector, first: int, last: int
         if options != workspace.options:
             workspace.set_options(options)
         workspace.set_grid(task.times, task.response.pieces)
+        log = _accompany(workspace, model, task) if kernel.has_events else None
         rates = _point_to(workspace, model, task, ended)
+        begun = first
         first = groups_unit.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, first, last)
         del rates  # was needed until here
+        needs_stiff = first < last and (log is None or not log.is_full(workspace))
+        if log is not None:
+            log.hand_over(task.logs, begun, first)
         pool.give(workspace)
-        if first < last:
+        if needs_stiff:
             if not dense:
                 return
             if not pool.stiff:
                 pool.make_stiff()
+
+
+@dataclass(frozen=True, eq=False)
+class _Log:
+    """What members have gone through, one after the other."""
+
+    rows: Vector
+    counts: Vector  # (L,)
+
+    def is_full(self, workspace: Workspace) -> bool:
+        """Whether another group might not find room."""
+        iw = workspace.iw
+        return bool(iw[at.LOGGED] + iw[at.LANES] * iw[at.LOG_SIZE] > iw[at.LOG_ROOM])
+
+    def hand_over(self, logs: dict[int, Vector], first: int, last: int) -> None:
+        """What of it is of members first ... last - 1."""
+        ends = np.cumsum(self.counts[first:last]).astype(int) * at.LOG_WIDTH
+        for k in np.flatnonzero(self.counts[first:last]).tolist():
+            start = ends[k - 1] if k else 0
+            logs[first + k] = self.rows[start : ends[k]].copy()
+
+
+def _accompany(workspace: Workspace, model: LaneModel, task: Task) -> _Log:
+    """Gives every lane the companion in which it meets its events, and room to remember them."""
+    if not workspace.companions:
+        workspace.companions = tuple(
+            Workspace(model.alone, workspace.stiff, workspace.segments) for _ in range(model.lanes)
+        )
+    iw, options = workspace.iw, task.response.options
+    for k, own in enumerate(workspace.companions):
+        place = iw[at.I_COMPANIONS] + 2 * k
+        iw[place], iw[place + 1] = own.iw_at, own.rw_at
+        if options != own.options:
+            own.set_options(options)
+            own.setting[at.FIRST_STEP] = 1.0  # takes no steps: any will do
+        own.set_grid(task.times, task.response.pieces)
+    room = LOGS * model.lanes * LOG_SIZE
+    log = _Log(np.empty(room * at.LOG_WIDTH), np.zeros(len(task)))
+    iw[at.LOG_ROWS], iw[at.LOG_COUNTS] = address_of(log.rows), address_of(log.counts)
+    iw[at.LOGGED], iw[at.LOG_ROOM] = 0, room
+    return log
 
 
 def _point_to(workspace: Workspace, model: LaneModel, task: Task, ended: Vector) -> Vector:
@@ -172,7 +227,7 @@ def _point_to(workspace: Workspace, model: LaneModel, task: Task, ended: Vector)
         iw[at.CONSTANTS], iw[at.N_CONSTANTS] = address_of(constants), constants.shape[1]
         iw[at.GIVEN] = address_of(rates) + 8 * tuning.n_free * m * lanes
         iw[at.GIVEN_RATES] = address_of(rates)
-        iw[at.START_Z] = address_of(task.unknowns)
+        iw[at.START_Z], iw[at.START_D] = address_of(task.unknowns), address_of(task.modes)
     else:
         assert members is not None
         for place, array in (

@@ -23,6 +23,7 @@ from estimica.simulate.ensemble.members import (
     normal_equations,
 )
 from estimica.simulate.ensemble.scalar import begin_values, run_scalar
+from estimica.simulate.initial import Initialiser
 from estimica.simulate.response import Response
 
 #: doubles of a vector; eight fill one register of AVX-512 or two of AVX2, which hide each other's
@@ -56,7 +57,8 @@ class VectorEnsemble:
             run = self._alone(values[which], times)
             Y[which], YS[which], status[which] = run.Y, run.YS, run.status
             failures |= {int(which[k]): text for k, text in run.failures.items()}
-        return EnsembleRun(Y, YS, status, failures, alone)
+            task.logs.update((int(which[k]), log) for k, log in run.logs.items())
+        return EnsembleRun(Y, YS, status, failures, alone, task.logs)
 
     def normal(self, values: Vector, measured: Measured) -> NormalEquations:
         """Σ r², Jᵀr and JᵀJ of every member, added up as its samples come."""
@@ -83,24 +85,27 @@ class VectorEnsemble:
             failures |= {int(which[k]): text for k, text in part.failures.items()}
         return NormalEquations(*whole, status, failures)
 
-    def _begin(self, values: Vector) -> tuple[Vector | None, Members | None, Vector]:
-        """Independent constants where starts follow from them by a formula, else the starts; and
-        where algebraic unknowns are looked for."""
-        initialiser = self.response.configuration.initialiser
+    def _begin(self, values: Vector) -> tuple[Vector | None, Members | None, Vector, Vector]:
+        """Independent constants where starts follow from them by a formula, else the starts; where
+        algebraic unknowns are looked for, and modes before the initial event."""
+        initialiser, many = self.response.configuration.initialiser, len(values)
         near = None if initialiser.implicit else self._unknowns
         if near is None:
-            return None, begin_values(self.response, values), np.zeros((0, 0))
-        return np.ascontiguousarray(values, np.float64), None, np.tile(near, (len(values), 1))
+            none = np.zeros((0, 0))
+            return None, begin_values(self.response, values), none, none
+        modes = _modes_before(initialiser, values)
+        return np.ascontiguousarray(values, np.float64), None, np.tile(near, (many, 1)), modes
 
     @cached_property
     def _unknowns(self) -> Vector | None:
         """The algebraic unknowns at the start with the constants that the response was set up with:
         Newton's method finds those of its members from there. None where it has none, or where
-        members may have several: then each begins at the root that the scalar engine takes."""
+        members may have several or other modes: then each begins at the root that the scalar engine
+        takes."""
         r = self.response
         if not r.configuration.initialiser.n_unknowns:
             return np.zeros(0)
-        if not r.configuration.kernel.linear_algebraic:
+        if not r.configuration.kernel.linear_algebraic or r.configuration.initialiser.has_modes:
             return None
         try:
             return r.configuration.initialiser.start(r.values, r.begin, r.pieces.values[0]).z
@@ -109,6 +114,16 @@ class VectorEnsemble:
 
     def _alone(self, values: Vector, times: Vector) -> EnsembleRun:
         return run_scalar(self.response, begin_values(self.response, values), None, times)
+
+
+def _modes_before(initialiser: Initialiser, values: Vector) -> Vector:
+    """Modes and logicals as initial events find them, where there are no algebraic unknowns."""
+    system = initialiser.equations.system
+    modes = np.zeros((len(values), initialiser.n_modes))
+    if system.logicals and len(values):
+        some = values if initialiser.logicals_vary else values[:1]
+        modes[:, len(system.relations) :] = [initialiser.guesses(v)[1] for v in some]
+    return modes
 
 
 def _statuses(members: Members | None, many: int) -> tuple[Indices, dict[int, str]]:

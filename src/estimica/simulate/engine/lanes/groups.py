@@ -6,7 +6,7 @@ from typing import Any
 
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import set_result
-from estimica.simulate.engine.linear_algebra import fill
+from estimica.simulate.engine.linear_algebra import copy, fill
 from estimica.simulate.engine.status import DONE, NEEDS_STIFF
 from estimica.simulate.engine.units import (
     Unit,
@@ -16,6 +16,7 @@ from estimica.simulate.engine.units import (
     engine_function,
     part,
     reals_at,
+    wholes_at,
 )
 
 Vector = Any
@@ -69,6 +70,17 @@ def _begin(iw: Vector, rw: Vector, first: int, count: int) -> None:
 
 
 @engine_function
+def _keep_log(iw: Vector, member: int, lane: int) -> None:
+    """Adds what happened when in a member's run to what is remembered."""
+    c = wholes_at(iw[iw[at.I_COMPANIONS] + 2 * lane])
+    count = min(c[at.EVENTS], c[at.LOG_SIZE])
+    copy(count * at.LOG_WIDTH, reals_at(iw[at.LOG_ROWS] + 8 * at.LOG_WIDTH * iw[at.LOGGED]),
+         reals_at(c[at.LOG]))  # fmt: skip
+    iw[at.LOGGED] += count
+    reals_at(iw[at.LOG_COUNTS])[member] = count
+
+
+@engine_function
 def _end(iw: Vector, rw: Vector, first: int, count: int, status: int) -> None:
     """Whose run has come to its end, and its normal equations."""
     lanes, n = iw[at.LANES], iw[at.N_NORMAL]
@@ -79,13 +91,17 @@ def _end(iw: Vector, rw: Vector, first: int, count: int, status: int) -> None:
             out = reals_at(iw[at.ALL_NORMAL] + 8 * (first + k) * n)
             for j in range(n):
                 out[j] = rw[iw[at.O_NORMAL] + j * lanes + k]
+        elif iw[at.HAS_EVENTS] and ended[first + k] > 0.0:
+            _keep_log(iw, first + k, k)
 
 
 def _groups(iw: Vector, rw: Vector, t: float, h: float, first: int, last: int) -> int:
     """Members first ... last - 1, group by group; where it has stopped, since the stiff method is
-    not there yet, or `last`."""
+    not there yet or what is remembered of events has to be taken away, or `last`."""
     lanes, measured, weight = iw[at.LANES], iw[at.MEASURED], iw[at.WEIGHT]
     while first < last:
+        if iw[at.HAS_EVENTS] and iw[at.LOGGED] + lanes * iw[at.LOG_SIZE] > iw[at.LOG_ROOM]:
+            break
         count = min(lanes, last - first)
         _load(iw, rw, first, count)
         _begin(iw, rw, first, count)
