@@ -19,12 +19,13 @@ from estimica.base.arrays import Vector
 from estimica.base.code.numeric import failed_call, forget_failure
 from estimica.base.errors import SimulationError
 from estimica.compiled.tuning import Tuning
-from estimica.simulate.initial_conditions import initial_conditions, written
+from estimica.simulate.initial_conditions import initial_conditions, mode_function, written
 from estimica.simulate.ranges import beyond, moved_inside, outside_notes
 from estimica.simulate.roots import newton
 from estimica.simulate.roots.jacobian import Jacobian, dense, jacobian_of
 from estimica.simulate.roots.ordered import Part, parts_of, solve_in_order
 from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
+from estimica.simulate.starts.compiled import Begun, CompiledStarts, StartProblem
 from estimica.simulate.undetermined import OpenValues
 
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
@@ -59,7 +60,7 @@ class Initialiser:
         self.n_carried = len(e.system.states) + len(e.system.memories)
         self.free = [tuning.index[n] for n in e.system.free_parameters]
         self.implicit = bool(self.residuals.shape[0] > e.z.shape[0] or self.free)
-        self._modes = _mode_function(tuning)
+        self._modes = mode_function(tuning)
         self.n_modes, self.n_unknowns = e.d.shape[0], e.z.shape[0]
         self.has_modes = self.n_modes > 0
         self.guessed = bool(self.n_unknowns or e.system.logicals)
@@ -161,7 +162,31 @@ class Initialiser:
         truth = ca.substitute(ca.densify(truth), e.P, self.tuning.values_of(p))
         return ca.Function("guess", [p], [z, truth])
 
+    @cached_property
+    def _compiled(self) -> CompiledStarts | None:
+        """What does in compiled code what is tried first; None where something else is."""
+        if not (self.implicit or self.n_unknowns) or self._has_homotopy:
+            return None
+        h, m, arguments = self.tuning.hybrid, len(self.tuning.wrt), self._symbols[2]
+        theta = None
+        if m and self.implicit:
+            rows = ca.densify(self._R_theta(*arguments)).T
+            theta = ca.Function("theta", arguments, [rows], {"cse": True})
+        given = self._search, self._guess, self.tuning.preparation, theta, self.open, self.free
+        return CompiledStarts.of(
+            StartProblem(*given, self.n_unknowns, h.nx, h.nP, m, self.implicit)
+        )
+
     # -- one start -------------------------------------------------------------------------------
+
+    def starts(
+        self, values: Vector, time: float, u: Vector, guess: Vector | None = None
+    ) -> Begun | None:
+        """The starts of many members (rows of `values`) as far as they are found at once; None
+        where each is to be looked for by `start`."""
+        if self.has_modes or self._compiled is None:
+            return None
+        return self._compiled.many(values, time, u, guess)
 
     def start(
         self, values: Vector, time: float, u: Vector, guess: Vector | None = None
@@ -169,6 +194,10 @@ class Initialiser:
         """The consistent start for values of the independent constants; `guess` is where to look
         for the algebraic unknowns instead of their start attributes."""
         forget_failure()
+        begun = self.starts(values[None], time, u, None if guess is None else guess[None])
+        if begun is not None and begun.found[0]:
+            found = (a[0] for a in (begun.values, begun.P, begun.x, begun.S, begun.z))
+            return InitialPoint(*found, np.zeros(0))
         e = self.equations
         d = np.zeros(self.n_modes)
         z = np.zeros(0)
@@ -299,6 +328,9 @@ class Initialiser:
     def _solve(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> Vector:
         """A root that keeps to min and max of the unknowns; where none is found, one outside."""
         given = (values, time, u, d)
+        found = None if self._compiled is None else self._compiled.root(U, *given)
+        if found is not None:
+            return found
         solution = self._nearest(U, given)
         if not beyond(self._search.unknowns, solution).any():
             return solution
@@ -425,18 +457,3 @@ class Initialiser:
             f"no consistent initial values found at time {given[1]:g}: {told}{self.labels[worst]} "
             f"is off by {R[worst]:g}; {advice}",
         )
-
-
-def _mode_function(tuning: Tuning) -> ca.Function:
-    """One sweep of the modes and logicals at the initial event."""
-    h = tuning.hybrid
-    state = [(h.zero[i] > 0) if strict else (h.zero[i] >= 0) for i, strict in enumerate(h.strict)]
-    timed = [
-        ca.logic_not(h.t >= h.instants[i]) if until else (h.t >= h.instants[i])
-        for i, until in enumerate(h.until)
-    ]
-    new = ca.vertcat(*state, *timed, h.event_l)
-    new = ca.substitute(ca.densify(new), h.flags, ca.DM([1, 0]))
-    if h.nh:
-        new = ca.substitute(new, h.w, h.delayed)
-    return ca.Function("modes", [h.t, h.x, h.z, h.P, h.u, h.d, h.x_pre, h.d_pre], [new])

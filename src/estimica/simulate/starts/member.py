@@ -1,0 +1,258 @@
+"""The start of one member after the other: guess, root, and rates by the implicit function theorem.
+
+Only what `initial.py` does first is done here; a member for which that does not lead to a root
+without a doubt is left to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimica.simulate.engine.linear_algebra import copy, fill, solve
+from estimica.simulate.engine.units import (
+    Unit,
+    address,
+    call_model,
+    engine_function,
+    part,
+    reals_at,
+)
+from estimica.simulate.roots.newton import ROUNDED, SOLVED
+from estimica.simulate.starts import layout as at
+from estimica.simulate.starts.newton import choose_block, evaluate, factorise, newton
+from estimica.simulate.starts.single_root import single_root
+
+Vector = Any
+#: as `ranges.ON_BOUND`
+ON_BOUND = 1e-8
+
+
+@engine_function
+def is_smooth_inside(iw: Vector) -> bool:
+    """Whether the block has finite slopes at W_NOW, and keeps to min and max."""
+    iw[at.U], iw[at.RESULT] = iw[at.W_NOW], iw[at.W_SLOPE]
+    base = address(iw)
+    call_model(iw[at.SLOPE], base, base + 8 * at.RESULT)
+    row, column = part(iw, iw[at.I_SLOPE_ROW]), part(iw, iw[at.I_SLOPE_COLUMN])
+    row_at, column_at = part(iw, iw[at.I_ROW_AT]), part(iw, iw[at.I_COLUMN_AT])
+    slope = reals_at(iw[at.W_SLOPE])
+    for q in range(iw[at.NNZ_SLOPE]):
+        if row_at[row[q]] >= 0 and column_at[column[q]] >= 0 and not np.isfinite(slope[q]):
+            return False
+    now, columns = reals_at(iw[at.W_NOW]), part(iw, iw[at.B_COLUMNS])
+    low, high = reals_at(iw[at.W_LOW]), reals_at(iw[at.W_HIGH])
+    for k in range(iw[at.B_N]):
+        if not low[columns[k]] <= now[columns[k]] <= high[columns[k]]:
+            return False
+    return True
+
+
+@engine_function
+def search_blocks(iw: Vector) -> bool:
+    """From the guess again, block after block; whether each has a root at the first attempt."""
+    copy(iw[at.N], reals_at(iw[at.W_NOW]), reals_at(iw[at.W_BEGUN]))
+    starts, single = part(iw, iw[at.I_BLOCK]), part(iw, iw[at.I_SINGLE])
+    for b in range(iw[at.N_BLOCKS]):
+        rows, columns = iw[at.I_ROWS] + starts[b], iw[at.I_COLUMNS] + starts[b]
+        choose_block(iw, starts[b + 1] - starts[b], rows, columns)
+        found = single_root(iw, iw[rows], iw[columns]) if single[b] else newton(iw)
+        if not found or not is_smooth_inside(iw):
+            return False
+    return True
+
+
+@engine_function
+def is_beyond(iw: Vector) -> bool:
+    """Whether an unknown is outside of min and max by more than rounding."""
+    now, size = reals_at(iw[at.W_NOW]), reals_at(iw[at.W_SIZES])
+    low, high = reals_at(iw[at.W_LOW]), reals_at(iw[at.W_HIGH])
+    for k in range(iw[at.N]):
+        if np.isfinite(low[k]) and low[k] - ON_BOUND * max(size[k], abs(low[k])) > now[k]:
+            return True
+        if np.isfinite(high[k]) and high[k] + ON_BOUND * max(size[k], abs(high[k])) < now[k]:
+            return True
+    return False
+
+
+@engine_function
+def find_root(iw: Vector) -> bool:
+    """The root near W_BEGUN, to W_NOW: by Newton's method and, where an unknown has changed its
+    sign, so that a pole may lie between, once more by a search."""
+    n, begun, now = iw[at.N], reals_at(iw[at.W_BEGUN]), reals_at(iw[at.W_NOW])
+    copy(n, now, begun)
+    choose_block(iw, n, iw[at.I_ALL], iw[at.I_ALL])
+    if not newton(iw):
+        return False
+    crossed = False
+    for k in range(n):
+        if begun[k] * now[k] < 0.0:
+            crossed = True
+    if crossed and iw[at.SEARCHED]:
+        copy(n, reals_at(iw[at.W_SOLVED]), now)
+        if not search_blocks(iw):
+            return False
+    return not is_beyond(iw)
+
+
+@engine_function
+def are_as_good(iw: Vector) -> bool:
+    """Whether the residuals at W_TRIAL are what W_ALLOWED allows; unknowns in equations that are
+    not lose their mark."""
+    n, near = iw[at.N], part(iw, iw[at.I_NEAR])
+    row, column = part(iw, iw[at.I_ROW]), part(iw, iw[at.I_COLUMN])
+    R, allowed, J = reals_at(iw[at.W_R_TRIAL]), reals_at(iw[at.W_ALLOWED]), reals_at(iw[at.W_J])
+    evaluate(iw, iw[at.W_TRIAL], iw[at.W_R_TRIAL], iw[at.W_J_TRIAL])
+    good = True
+    for k in range(n):
+        if not abs(R[k]) <= allowed[k]:
+            good = False
+    for q in range(iw[at.NNZ]):
+        if not abs(R[row[q]]) <= allowed[row[q]] and J[q] != 0.0:
+            near[column[q]] = 0
+    return good
+
+
+@engine_function
+def to_guess(iw: Vector) -> None:
+    """Unknowns that differ from their guess only by rounding are put there (`newton.at_guess`)."""
+    n, near, count = iw[at.N], part(iw, iw[at.I_NEAR]), 0
+    now, begun, trial = (
+        reals_at(iw[at.W_NOW]),
+        reals_at(iw[at.W_BEGUN]),
+        reals_at(iw[at.W_TRIAL]),
+    )
+    for k in range(n):
+        close = abs(now[k] - begun[k]) <= SOLVED * max(abs(begun[k]), 1.0)
+        near[k] = 1 if close and now[k] != begun[k] else 0
+        count += near[k]
+    if count == 0:
+        return
+    evaluate(iw, iw[at.W_NOW], iw[at.W_R], iw[at.W_J])
+    R, allowed, J = reals_at(iw[at.W_R]), reals_at(iw[at.W_ALLOWED]), reals_at(iw[at.W_J])
+    row, column = part(iw, iw[at.I_ROW]), part(iw, iw[at.I_COLUMN])
+    fill(n, allowed, 0.0)
+    for q in range(iw[at.NNZ]):
+        allowed[row[q]] += abs(J[q]) * abs(now[column[q]])
+    for k in range(n):
+        allowed[k] = max(abs(R[k]), ROUNDED * allowed[k])
+    for _ in range(n + 1):
+        count = 0
+        for k in range(n):
+            trial[k] = begun[k] if near[k] else now[k]
+            count += near[k]
+        if count == 0:
+            return
+        if are_as_good(iw):
+            copy(n, now, trial)
+            return
+
+
+@engine_function
+def differentiate(iw: Vector) -> bool:
+    """dU/dθ = -J^-1 R_θ at W_NOW, to W_DU; whether J is regular without a doubt."""
+    n, m = iw[at.N], iw[at.M]
+    now, typical = reals_at(iw[at.W_NOW]), reals_at(iw[at.W_TYPICAL])
+    choose_block(iw, n, iw[at.I_ALL], iw[at.I_ALL])
+    evaluate(iw, iw[at.W_NOW], iw[at.W_R], iw[at.W_J])
+    for k in range(n):
+        typical[k] = 1.0 if now[k] == 0.0 else abs(now[k])
+    if not factorise(iw, iw[at.W_J]):
+        return False
+    iw[at.RESULT] = iw[at.W_DU]
+    base = address(iw)
+    call_model(iw[at.THETA], base, base + 8 * at.RESULT)
+    rates, rows = reals_at(iw[at.W_DU]), reals_at(iw[at.W_ROWS])
+    for i in range(n):
+        for j in range(m):
+            rates[i * m + j] /= -rows[i]
+    solve(reals_at(iw[at.W_MATRIX]), part(iw, iw[at.I_PIVOT]), n, rates, m)
+    finite = True
+    for i in range(n):
+        for j in range(m):
+            rates[i * m + j] *= typical[i]
+            finite = finite and bool(np.isfinite(rates[i * m + j]))
+    return finite
+
+
+@engine_function
+def prepare(iw: Vector, k: int, rates: int) -> None:
+    """Run constants, states and sensitivities of member k from its constants."""
+    iw[at.CONSTANTS], iw[at.RATES] = iw[at.VALUES], rates
+    iw[at.RESULT] = iw[at.ALL_P] + 8 * k * iw[at.NP]
+    iw[at.RESULT + 1] = iw[at.ALL_X] + 8 * k * iw[at.NX]
+    iw[at.RESULT + 2] = iw[at.ALL_S] + 8 * k * iw[at.NX] * iw[at.M]
+    base = address(iw)
+    call_model(iw[at.PREPARE], base + 8 * at.CONSTANTS, base + 8 * at.RESULT)
+
+
+@engine_function
+def guess(iw: Vector, k: int) -> None:
+    """W_BEGUN := start values of open states, free parameters and algebraic unknowns."""
+    n_open, n_free, nz = iw[at.N_OPEN], iw[at.N_FREE], iw[at.NZ]
+    begun, x = reals_at(iw[at.W_BEGUN]), reals_at(iw[at.ALL_X] + 8 * k * iw[at.NX])
+    values, places = reals_at(iw[at.VALUES]), part(iw, iw[at.I_OPEN])
+    for i in range(n_open):
+        begun[i] = x[places[i]]
+    for i in range(n_free):
+        begun[n_open + i] = values[iw[iw[at.I_FREE] + i]]
+    z = iw[at.W_BEGUN] + 8 * (n_open + n_free)
+    iw[at.RESULT], iw[at.RESULT + 1] = z, iw[at.W_LOGICAL]
+    base = address(iw)
+    call_model(iw[at.GUESS], base + 8 * at.VALUES, base + 8 * at.RESULT)
+    if iw[at.GUESSED]:
+        copy(nz, reals_at(z), reals_at(iw[at.ALL_GUESS] + 8 * k * nz))
+
+
+@engine_function
+def set_unknowns(iw: Vector, k: int) -> bool:
+    """Free parameters, open states and their rates of member k as the root has them."""
+    n_open, n_free, m, nx = iw[at.N_OPEN], iw[at.N_FREE], iw[at.M], iw[at.NX]
+    now, values = reals_at(iw[at.W_NOW]), reals_at(iw[at.VALUES])
+    for i in range(n_free):
+        values[iw[iw[at.I_FREE] + i]] = now[n_open + i]
+    if m and not differentiate(iw):
+        return False
+    rates = reals_at(iw[at.W_DU])
+    prepare(iw, k, iw[at.W_DU] + 8 * n_open * m)
+    x, S = reals_at(iw[at.ALL_X] + 8 * k * nx), reals_at(iw[at.ALL_S] + 8 * k * nx * m)
+    for i in range(n_open):
+        place = iw[iw[at.I_OPEN] + i]
+        x[place] = now[i]
+        for j in range(m):
+            S[place * m + j] = rates[i * m + j]
+    return True
+
+
+@engine_function
+def start(iw: Vector, k: int) -> bool:
+    """The start of member k; whether it was found."""
+    iw[at.VALUES] = iw[at.ALL_VALUES] + 8 * k * iw[at.N_VALUES]
+    fill(iw[at.N] * iw[at.M], reals_at(iw[at.W_DU]), 0.0)
+    prepare(iw, k, iw[at.W_DU])
+    guess(iw, k)
+    if not find_root(iw):
+        return False
+    if iw[at.IMPLICIT]:
+        to_guess(iw)
+        if not set_unknowns(iw, k):
+            return False
+    first = iw[at.N_OPEN] + iw[at.N_FREE]
+    z = reals_at(iw[at.ALL_Z] + 8 * k * iw[at.NZ])
+    copy(iw[at.NZ], z, reals_at(iw[at.W_NOW] + 8 * first))
+    return True
+
+
+def _starts(iw: Vector, rw: Vector, t: float, h: float, task: int, members: int) -> int:
+    """The starts of all members, of which `FOUND` tells which were found; or one root, and whether
+    it was."""
+    if task == at.ROOT:
+        return 1 if find_root(iw) else 0
+    found = reals_at(iw[at.FOUND])
+    for k in range(members):
+        found[k] = 1.0 if start(iw, k) else 0.0
+    return 0
+
+
+starts_unit = Unit(_starts)
