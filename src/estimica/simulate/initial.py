@@ -19,7 +19,12 @@ from estimica.base.arrays import Vector
 from estimica.base.code.numeric import failed_call, forget_failure
 from estimica.base.errors import SimulationError
 from estimica.compiled.tuning import Tuning
-from estimica.simulate.initial_conditions import initial_conditions, mode_function, written
+from estimica.simulate.initial_conditions import (
+    guess_function,
+    initial_conditions,
+    mode_function,
+    written,
+)
 from estimica.simulate.ranges import beyond, moved_inside, outside_notes
 from estimica.simulate.roots import newton
 from estimica.simulate.roots.jacobian import Jacobian, dense, jacobian_of
@@ -53,7 +58,7 @@ class Initialiser:
     def __init__(self, tuning: Tuning) -> None:
         self.tuning = tuning
         e = self.equations = tuning.equations
-        self._guess = self._guess_function()
+        self._guess = guess_function(tuning)
         conditions = initial_conditions(tuning, lambda values: self.guesses(values)[0])
         self.residuals, self.labels = conditions.residuals, conditions.labels
         self.open = conditions.open
@@ -144,37 +149,23 @@ class Initialiser:
             R = ca.substitute(R, d, self._modes(t, x, z, P, u, d, x, d))
         return self._search_of(R, U, arguments[1:])
 
-    def _guess_function(self) -> ca.Function:
-        """Guesses of the torn unknowns from their start attributes, as functions of p."""
-        e, system = self.equations, self.equations.system
-        guesses = []
-        for name in e.torn:
-            start = system.starts.get(name)
-            guesses.append(written(e, start) if start is not None else ca.SX(0))
-        p = ca.SX.sym("p", len(self.tuning.independent))
-        z = ca.vertcat(*guesses) if guesses else ca.SX(0, 1)
-        z = ca.substitute(ca.densify(z), e.P, self.tuning.values_of(p))
-        logical = [
-            written(e, system.starts[n]) if n in system.starts else ca.SX(0)
-            for n in system.logicals
-        ]
-        truth = ca.vertcat(*logical) if logical else ca.SX(0, 1)
-        truth = ca.substitute(ca.densify(truth), e.P, self.tuning.values_of(p))
-        return ca.Function("guess", [p], [z, truth])
-
     @cached_property
     def _compiled(self) -> CompiledStarts | None:
-        """What does in compiled code what is tried first; None where something else is."""
-        if not (self.implicit or self.n_unknowns) or self._has_homotopy:
+        """What does in compiled code what is tried first; None where that cannot be."""
+        if not (self.implicit or self.n_unknowns):
             return None
         h, m, arguments = self.tuning.hybrid, len(self.tuning.wrt), self._symbols[2]
         theta = None
         if m and self.implicit:
             rows = ca.densify(self._R_theta(*arguments)).T
             theta = ca.Function("theta", arguments, [rows], {"cse": True})
-        given = self._search, self._guess, self.tuning.preparation, theta, self.open, self.free
+        functions = self._search, self._guess, self.tuning.preparation, theta
+        modes = self._modes if self.has_modes and not self.implicit else None
+        sizes = self.n_unknowns, h.nx, h.nP, m, len(self.equations.system.relations)
         return CompiledStarts.of(
-            StartProblem(*given, self.n_unknowns, h.nx, h.nP, m, self.implicit)
+            StartProblem(
+                *functions, modes, self.open, self.free, *sizes, self.implicit, self._has_homotopy
+            )
         )
 
     # -- one start -------------------------------------------------------------------------------
@@ -184,7 +175,7 @@ class Initialiser:
     ) -> Begun | None:
         """The starts of many members (rows of `values`) as far as they are found at once; None
         where each is to be looked for by `start`."""
-        if self.has_modes or self._compiled is None:
+        if self._compiled is None or (self.has_modes and self.implicit):
             return None
         return self._compiled.many(values, time, u, guess)
 
@@ -196,8 +187,8 @@ class Initialiser:
         forget_failure()
         begun = self.starts(values[None], time, u, None if guess is None else guess[None])
         if begun is not None and begun.found[0]:
-            found = (a[0] for a in (begun.values, begun.P, begun.x, begun.S, begun.z))
-            return InitialPoint(*found, np.zeros(0))
+            b = begun
+            return InitialPoint(b.values[0], b.P[0], b.x[0], b.S[0], b.z[0], b.d[0])
         e = self.equations
         d = np.zeros(self.n_modes)
         z = np.zeros(0)

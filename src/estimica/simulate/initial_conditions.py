@@ -241,3 +241,18 @@ def mode_function(tuning: Tuning) -> ca.Function:
     if h.nh:
         new = ca.substitute(new, h.w, h.delayed)
     return ca.Function("modes", [h.t, h.x, h.z, h.P, h.u, h.d, h.x_pre, h.d_pre], [new])
+
+
+def guess_function(tuning: Tuning) -> ca.Function:
+    """Guesses of the torn unknowns and of the logicals from their start attributes, as functions of
+    the independent constants."""
+    e, system = tuning.equations, tuning.equations.system
+    p = ca.SX.sym("p", len(tuning.independent))
+
+    def starts(names: Sequence[str]) -> ca.SX:
+        column = column_of(
+            [written(e, system.starts[n]) if n in system.starts else ca.SX(0) for n in names]
+        )
+        return ca.substitute(column, e.P, tuning.values_of(p))
+
+    return ca.Function("guess", [p], [starts(e.torn), starts(system.logicals)])

@@ -56,7 +56,7 @@ def _left_by(begun: Begun | None, members: Members) -> Iterable[int]:
         return range(len(members))
     k = begun.found
     members.P[k], members.x[k], members.z[k] = begun.P[k], begun.x[k], begun.z[k]
-    members.S[k] = begun.S[k]
+    members.S[k], members.d[k] = begun.S[k], begun.d[k]
     return map(int, np.flatnonzero(~k))
 
 

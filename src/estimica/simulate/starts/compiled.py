@@ -32,13 +32,16 @@ class StartProblem:
     guess: ca.Function
     prepare: ca.Function
     theta: ca.Function | None
+    modes: ca.Function | None  # settles them; None where there are none, or each round is more work
     open: Sequence[int]
     free: Sequence[int]
     nz: int
     nx: int
     nP: int
     m: int
+    relations: int
     implicit: bool
+    eased: bool  # the model offers a homotopy
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,7 @@ class Begun:
     x: Vector
     S: Vector
     z: Vector
+    d: Vector
     found: Flags
 
 
@@ -75,18 +79,16 @@ class CompiledStarts:
     def functions(self) -> list[ca.Function]:
         """All that is compiled, in the order of their places in the layout."""
         p = self.problem
-        named = [p.search.full, p.search.true, p.search.slope, p.theta, p.guess, p.prepare]
-        return [f for f in named if f is not None]
+        search = p.search.full, p.search.true, p.search.slope
+        return [f for f in (*search, p.theta, p.guess, p.prepare, p.modes) if f is not None]
 
     @cached_property
     def code(self) -> MachineCode:
         """The functions in memory."""
         return compile_functions(self.functions)
 
-    def many(
-        self, values: Vector, time: float, u: Vector, guess: Vector | None = None
-    ) -> Begun:
-        """Starts of models without relations; `guess` is (L, nz), where to look for z."""
+    def many(self, values: Vector, time: float, u: Vector, guess: Vector | None = None) -> Begun:
+        """Starts of members, the rows of `values`; `guess` is (L, nz), where to look for z."""
         p, memory, many = self.problem, self._memory, len(values)
         begun = Begun(
             np.array(values, np.float64, order="C"),
@@ -94,25 +96,29 @@ class CompiledStarts:
             np.empty((many, p.nx)),
             np.empty((many, p.nx, p.m)),
             np.empty((many, p.nz)),
-            found := np.zeros(many),  # type: ignore[arg-type]
+            np.empty((many, memory.nd)),
+            np.zeros(many, np.bool_),
         )
-        iw = memory.iw
-        memory.set_point(time, u, np.zeros(0))
-        guess = None if guess is None else np.ascontiguousarray(guess, np.float64)
-        iw[at.GUESSED], iw[at.ALL_GUESS] = guess is not None, 0 if guess is None else address_of(guess)
+        iw, found = memory.iw, np.zeros(many)
+        memory.set_point(time, u)
+        given = None if guess is None else np.ascontiguousarray(guess, np.float64)
+        iw[at.GUESSED] = given is not None
+        iw[at.ALL_GUESS] = 0 if given is None else address_of(given)
         for place, array in (
             (at.ALL_VALUES, begun.values), (at.ALL_P, begun.P), (at.ALL_X, begun.x),
-            (at.ALL_S, begun.S), (at.ALL_Z, begun.z), (at.FOUND, found),
+            (at.ALL_S, begun.S), (at.ALL_Z, begun.z), (at.ALL_D, begun.d), (at.FOUND, found),
         ):  # fmt: skip
             iw[place] = address_of(array)
         memory.run(at.STARTS, many)
-        return Begun(begun.values, begun.P, begun.x, begun.S, begun.z, found > 0)
+        begun.found[:] = found > 0
+        return begun
 
     def root(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> Vector | None:
         """The unknowns near `U`, or None where they are to be looked for in another way."""
         memory = self._memory
         values = np.ascontiguousarray(values, np.float64)
-        memory.set_point(time, u, d)
+        memory.set_point(time, u)
+        memory.modes[:] = d
         memory.iw[at.VALUES] = address_of(values)
         memory.begun[: U.size] = U
         return memory.now[: U.size].copy() if memory.run(at.ROOT, 0) else None
@@ -139,11 +145,13 @@ class _Memory:
         self._where = {place: int(first) for place, first in zip(sizes, places, strict=False)}
         self.begun, self.now = (self._part(k, sizes[k]) for k in (at.W_BEGUN, at.W_NOW))
         self._set_ranges(p)
+        self.nd = p.search.full.size1_in(4)
         self._given = np.zeros(max(1, p.search.full.size1_in(3)))
-        self._modes = np.zeros(max(1, p.search.full.size1_in(4)))
+        modes = np.zeros(max(1, self.nd))
+        self.modes = modes[: self.nd]
         self._time, self._homotopy = np.zeros(1), np.ones(1)
         for place, array in (
-            (at.TIME, self._time), (at.INPUT, self._given), (at.MODES, self._modes),
+            (at.TIME, self._time), (at.INPUT, self._given), (at.MODES, modes),
             (at.HOMOTOPY, self._homotopy),
         ):  # fmt: skip
             self.iw[place] = address_of(array)
@@ -167,11 +175,10 @@ class _Memory:
         for k in np.flatnonzero(np.isfinite(u.low) & np.isfinite(u.high)):
             between[k] = np.linspace(u.low[k], u.high[k], at.BETWEEN)
 
-    def set_point(self, time: float, u: Vector, d: Vector) -> None:
-        """Time, inputs and modes."""
+    def set_point(self, time: float, u: Vector) -> None:
+        """Time and inputs."""
         self._time[0] = time
         self._given[: len(u)] = u
-        self._modes[: len(d)] = d
 
     def run(self, task: int, members: int) -> int:
         """Calls compiled code."""
@@ -181,6 +188,7 @@ class _Memory:
 def _sizes(p: StartProblem) -> dict[int, int]:
     """How many numbers each part of the working memory has."""
     n, nnz = len(p.search.unknowns.names), p.search.full.nnz_out(1)
+    nd = p.search.full.size1_in(4)
     vectors = [*range(at.W_NOW, at.W_SIZE + 1), *range(at.W_SCALE, at.W_ALLOWED + 1)]
     sizes = dict.fromkeys([*vectors, at.W_SIZES, at.W_LOW, at.W_HIGH], n)
     sizes |= dict.fromkeys([at.W_J, at.W_J_TRIAL, at.W_J_HALF], nnz)
@@ -188,7 +196,7 @@ def _sizes(p: StartProblem) -> dict[int, int]:
         at.W_SLOPE: p.search.slope.nnz_out(0), at.W_MATRIX: n * n, at.W_INVERSE: n * n,
         at.W_DU: n * p.m, at.W_LOGICAL: p.guess.nnz_out(1), at.W_BETWEEN: n * at.BETWEEN,
         at.W_AWAY: at.AWAY, at.W_POINTS: at.POINTS, at.W_VALUES_AT: at.POINTS,
-        at.W_CENTRES: at.CENTRES,
+        at.W_CENTRES: at.CENTRES, at.W_D_NEW: nd, at.W_D_KEPT: nd,
     }  # fmt: skip
     return {place: max(size, 1) for place, size in sizes.items()}
 
@@ -220,12 +228,14 @@ def _whole_numbers(p: StartProblem, code: MachineCode) -> Indices:
         at.N: n, at.NNZ: len(rows), at.NNZ_SLOPE: len(slope_rows), at.N_OPEN: len(p.open),
         at.N_FREE: len(p.free), at.NZ: p.nz, at.M: p.m, at.N_VALUES: p.prepare.size1_in(0),
         at.NP: p.nP, at.NX: p.nx, at.N_BLOCKS: len(blocks), at.IMPLICIT: p.implicit,
-        at.SEARCHED: n <= SEARCHED,
+        at.SEARCHED: n <= SEARCHED, at.EASED: p.eased, at.ND: search.full.size1_in(4),
+        at.N_RELATIONS: p.relations,
     }.items():  # fmt: skip
         iw[place] = size
     for place, function in (
         (at.RESIDUAL, search.full), (at.TRUE, search.true), (at.SLOPE, search.slope),
         (at.THETA, p.theta), (at.GUESS, p.guess), (at.PREPARE, p.prepare),
+        (at.SETTLE, p.modes),
     ):  # fmt: skip
         iw[place] = 0 if function is None else code.addresses[function.name()]
     return iw

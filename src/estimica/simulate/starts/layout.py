@@ -16,10 +16,12 @@ CONSTANTS, RATES = 12, 13
 N, NNZ, NNZ_SLOPE, N_OPEN, N_FREE, NZ, M, N_VALUES, NP, NX, N_BLOCKS = range(16, 27)
 #: whether there is more to solve for than z, whether guesses are given, whether a search pays
 IMPLICIT, GUESSED, SEARCHED = range(27, 30)
-RESIDUAL, TRUE, SLOPE, THETA, GUESS, PREPARE = range(32, 38)
+#: whether the model offers a homotopy; modes, and how many of them are relations
+EASED, ND, N_RELATIONS = range(30, 33)
+RESIDUAL, TRUE, SLOPE, THETA, GUESS, PREPARE, SETTLE = range(33, 40)
 #: of all members: constants, run constants, states and their sensitivities, unknowns, where these
 #: are looked for, and whether the start was found
-ALL_VALUES, ALL_P, ALL_X, ALL_S, ALL_Z, ALL_GUESS, FOUND = range(40, 47)
+ALL_VALUES, ALL_P, ALL_X, ALL_S, ALL_Z, ALL_D, ALL_GUESS, FOUND = range(40, 48)
 #: working memory: points, residuals and Jacobians that hold, are tried, and are half of a step
 W_NOW, W_TRIAL, W_BEGUN, W_SOLVED = range(48, 52)
 W_R, W_R_TRIAL, W_R_HALF, W_E, W_SIZE = range(52, 57)
@@ -34,7 +36,11 @@ B_N, B_ROWS, B_COLUMNS = range(80, 83)
 I_ROW, I_COLUMN, I_SLOPE_ROW, I_SLOPE_COLUMN, I_PIVOT, I_ALL = range(84, 90)
 I_ROWS, I_COLUMNS, I_BLOCK, I_SINGLE, I_GIVEN, I_ROW_AT, I_COLUMN_AT = range(90, 97)
 I_OPEN, I_FREE, I_CURSOR, I_NEAR = range(97, 101)
-HEADER = 104
+#: the table of arguments of the function that settles modes: time, x, z, P, u, d, x and d before
+T_TIME, T_X, T_Z, T_P, T_INPUT, T_D, T_X_PRE, T_D_PRE = range(104, 112)
+#: modes that were found, and those to which they are compared
+W_D_NEW, W_D_KEPT = 112, 113
+HEADER = 116
 
 #: what is asked for: the starts of members, or a root from where W_BEGUN is
 STARTS, ROOT = range(2)

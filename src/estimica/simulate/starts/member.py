@@ -27,6 +27,10 @@ from estimica.simulate.starts.single_root import single_root
 Vector = Any
 #: as `ranges.ON_BOUND`
 ON_BOUND = 1e-8
+#: as `newton.continue_root` begins
+FIRST_SHARE = 0.1
+#: as `initial.MODE_ROUNDS`
+MODE_ROUNDS = 30
 
 
 @engine_function
@@ -43,10 +47,10 @@ def is_smooth_inside(iw: Vector) -> bool:
             return False
     now, columns = reals_at(iw[at.W_NOW]), part(iw, iw[at.B_COLUMNS])
     low, high = reals_at(iw[at.W_LOW]), reals_at(iw[at.W_HIGH])
+    outside = 0
     for k in range(iw[at.B_N]):
-        if not low[columns[k]] <= now[columns[k]] <= high[columns[k]]:
-            return False
-    return True
+        outside += 0 if low[columns[k]] <= now[columns[k]] <= high[columns[k]] else 1
+    return outside == 0
 
 
 @engine_function
@@ -57,7 +61,7 @@ def search_blocks(iw: Vector) -> bool:
     for b in range(iw[at.N_BLOCKS]):
         rows, columns = iw[at.I_ROWS] + starts[b], iw[at.I_COLUMNS] + starts[b]
         choose_block(iw, starts[b + 1] - starts[b], rows, columns)
-        found = single_root(iw, iw[rows], iw[columns]) if single[b] else newton(iw)
+        found = single_root(iw, iw[rows], iw[columns]) if single[b] else newton(iw, True)
         if not found or not is_smooth_inside(iw):
             return False
     return True
@@ -77,13 +81,29 @@ def is_beyond(iw: Vector) -> bool:
 
 
 @engine_function
+def ease(iw: Vector) -> bool:
+    """From the simplified equations that the model offers to the actual ones, as long as each step
+    succeeds (`newton.continue_root`)."""
+    share = reals_at(iw[at.HOMOTOPY])
+    step = FIRST_SHARE
+    share[0] = 0.0
+    while newton(iw, share[0] >= 1.0):
+        if share[0] >= 1.0:
+            return True
+        share[0] = min(1.0, share[0] + step)
+        step *= 2.0
+    share[0] = 1.0
+    return False
+
+
+@engine_function
 def find_root(iw: Vector) -> bool:
     """The root near W_BEGUN, to W_NOW: by Newton's method and, where an unknown has changed its
     sign, so that a pole may lie between, once more by a search."""
     n, begun, now = iw[at.N], reals_at(iw[at.W_BEGUN]), reals_at(iw[at.W_NOW])
     copy(n, now, begun)
     choose_block(iw, n, iw[at.I_ALL], iw[at.I_ALL])
-    if not newton(iw):
+    if not (ease(iw) if iw[at.EASED] else newton(iw, True)):
         return False
     crossed = False
     for k in range(n):
@@ -226,13 +246,68 @@ def set_unknowns(iw: Vector, k: int) -> bool:
 
 
 @engine_function
+def same_modes(iw: Vector) -> bool:
+    """Whether the modes that were found are those that hold."""
+    d, new = reals_at(iw[at.MODES]), reals_at(iw[at.W_D_NEW])
+    changed = 0
+    for i in range(iw[at.ND]):
+        changed += 1 if d[i] != new[i] else 0
+    return changed == 0
+
+
+@engine_function
+def settle_modes(iw: Vector, k: int) -> bool:
+    """Modes that agree with the values of member k at W_NOW, to W_D_NEW; whether some do. ALL_D has
+    the logicals as they were before."""
+    table = part(iw, at.T_TIME)
+    d, new = reals_at(iw[at.MODES]), reals_at(iw[at.W_D_NEW])
+    kept = reals_at(iw[at.W_D_KEPT])
+    copy(iw[at.ND], kept, d)
+    table[0], table[4], table[5] = iw[at.TIME], iw[at.INPUT], iw[at.MODES]
+    table[1] = table[6] = iw[at.ALL_X] + 8 * k * iw[at.NX]
+    table[2] = iw[at.W_NOW] + 8 * (iw[at.N_OPEN] + iw[at.N_FREE])
+    table[3], table[7] = iw[at.ALL_P] + 8 * k * iw[at.NP], iw[at.ALL_D] + 8 * k * iw[at.ND]
+    base = address(iw)
+    settled = False
+    for _ in range(MODE_ROUNDS):
+        iw[at.RESULT] = iw[at.W_D_NEW]
+        call_model(iw[at.SETTLE], base + 8 * at.T_TIME, base + 8 * at.RESULT)
+        if same_modes(iw):
+            settled = True
+            break
+        copy(iw[at.ND], d, new)
+    copy(iw[at.ND], d, kept)
+    return settled
+
+
+@engine_function
+def find_with_modes(iw: Vector, k: int) -> bool:
+    """The root of member k and the modes that agree with it, in rounds."""
+    nd, relations = iw[at.ND], iw[at.N_RELATIONS]
+    d, before = reals_at(iw[at.MODES]), reals_at(iw[at.ALL_D] + 8 * k * nd)
+    fill(relations, before, 0.0)
+    copy(nd - relations, part(before, relations), reals_at(iw[at.W_LOGICAL]))
+    copy(nd, d, before)
+    for _ in range(MODE_ROUNDS):
+        if not find_root(iw) or not settle_modes(iw, k):
+            return False
+        if same_modes(iw):
+            # the initial event finds the start values of the logicals as their previous ones
+            copy(relations, before, d)
+            return True
+        copy(nd, d, reals_at(iw[at.W_D_NEW]))
+        copy(iw[at.N], reals_at(iw[at.W_BEGUN]), reals_at(iw[at.W_NOW]))
+    return False
+
+
+@engine_function
 def start(iw: Vector, k: int) -> bool:
     """The start of member k; whether it was found."""
     iw[at.VALUES] = iw[at.ALL_VALUES] + 8 * k * iw[at.N_VALUES]
     fill(iw[at.N] * iw[at.M], reals_at(iw[at.W_DU]), 0.0)
     prepare(iw, k, iw[at.W_DU])
     guess(iw, k)
-    if not find_root(iw):
+    if not (find_with_modes(iw, k) if iw[at.ND] else find_root(iw)):
         return False
     if iw[at.IMPLICIT]:
         to_guess(iw)

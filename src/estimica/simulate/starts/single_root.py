@@ -119,9 +119,7 @@ def height(iw: Vector, row: int, column: int, x: float, side: float) -> float:
 
 
 @engine_function
-def dips_through(
-    iw: Vector, row: int, column: int, a: float, b: float, side: float
-) -> bool:
+def dips_through(iw: Vector, row: int, column: int, a: float, b: float, side: float) -> bool:
     """Whether the curve reaches zero between two points of one side, as far as Brent's bounded
     minimisation sees (Brent 1973, as SciPy writes it)."""
     share, root_eps = 0.5 * (3.0 - np.sqrt(5.0)), np.sqrt(2.2e-16)
@@ -161,7 +159,7 @@ def dips_through(
             a, b = (x, b) if x < best else (a, x)
             if found <= f_second or second == best:
                 third, f_third, second, f_second = second, f_second, x, found
-            elif found <= f_third or third == best or third == second:
+            elif found <= f_third or third in (best, second):
                 third, f_third = x, found
     return bool(least < 0.0)
 
