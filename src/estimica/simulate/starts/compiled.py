@@ -18,8 +18,8 @@ from estimica.simulate.roots.search import SEARCHED, RootSearch
 from estimica.simulate.starts import layout as at
 from estimica.simulate.starts.member import starts_unit
 
-#: instructions of all functions from which on compiling them, some 30 µs for each, would be felt
-#: where only a run or two are asked for (chosen)
+#: instructions of all functions from which on compiling them, 50 to 150 µs for each, takes as long
+#: as a start in Python
 MOST_INSTRUCTIONS = 20_000
 
 
@@ -77,21 +77,26 @@ class CompiledStarts:
 
     @cached_property
     def functions(self) -> list[ca.Function]:
-        """All that is compiled, in the order of their places in the layout."""
+        """What every start needs."""
         p = self.problem
-        search = p.search.full, p.search.true, p.search.slope
-        return [f for f in (*search, p.theta, p.guess, p.prepare, p.modes) if f is not None]
+        some = p.search.full, p.search.true, p.theta, p.guess, p.prepare, p.modes
+        return [f for f in some if f is not None]
 
     @cached_property
     def code(self) -> MachineCode:
         """The functions in memory."""
-        return compile_functions(self.functions)
+        return compile_functions(self.functions, hurried=True)
+
+    @cached_property
+    def slope(self) -> MachineCode:
+        """The one that a search needs besides; most starts do without."""
+        return compile_functions([self.problem.search.slope], hurried=True)
 
     def many(self, values: Vector, time: float, u: Vector, guess: Vector | None = None) -> Begun:
         """Starts of members, the rows of `values`; `guess` is (L, nz), where to look for z."""
         p, memory, many = self.problem, self._memory, len(values)
         begun = Begun(
-            np.array(values, np.float64, order="C"),
+            np.empty((many, values.shape[1])),
             np.empty((many, p.nP)),
             np.empty((many, p.nx)),
             np.empty((many, p.nx, p.m)),
@@ -109,7 +114,11 @@ class CompiledStarts:
             (at.ALL_S, begun.S), (at.ALL_Z, begun.z), (at.ALL_D, begun.d), (at.FOUND, found),
         ):  # fmt: skip
             iw[place] = address_of(array)
-        memory.run(at.STARTS, many)
+        begun.values[:] = values
+        if memory.run(at.STARTS, many) == at.NEEDS_SLOPE:
+            memory.add_slope(self.slope)
+            begun.values[:] = values  # free parameters were put there
+            memory.run(at.STARTS, many)
         begun.found[:] = found > 0
         return begun
 
@@ -121,7 +130,11 @@ class CompiledStarts:
         memory.modes[:] = d
         memory.iw[at.VALUES] = address_of(values)
         memory.begun[: U.size] = U
-        return memory.now[: U.size].copy() if memory.run(at.ROOT, 0) else None
+        ended = memory.run(at.ROOT, 0)
+        if ended == at.NEEDS_SLOPE:
+            memory.add_slope(self.slope)
+            ended = memory.run(at.ROOT, 0)
+        return memory.now[: U.size].copy() if ended == at.DONE else None
 
     @property
     def _memory(self) -> _Memory:
@@ -180,6 +193,11 @@ class _Memory:
         self._time[0] = time
         self._given[: len(u)] = u
 
+    def add_slope(self, code: MachineCode) -> None:
+        """Now searches can be made."""
+        self.slope = code
+        (self.iw[at.SLOPE],) = code.addresses.values()
+
     def run(self, task: int, members: int) -> int:
         """Calls compiled code."""
         return starts_unit.run(*self._at, 0.0, 0.0, task, members)
@@ -233,8 +251,8 @@ def _whole_numbers(p: StartProblem, code: MachineCode) -> Indices:
     }.items():  # fmt: skip
         iw[place] = size
     for place, function in (
-        (at.RESIDUAL, search.full), (at.TRUE, search.true), (at.SLOPE, search.slope),
-        (at.THETA, p.theta), (at.GUESS, p.guess), (at.PREPARE, p.prepare),
+        (at.RESIDUAL, search.full), (at.TRUE, search.true), (at.THETA, p.theta),
+        (at.GUESS, p.guess), (at.PREPARE, p.prepare),
         (at.SETTLE, p.modes),
     ):  # fmt: skip
         iw[place] = 0 if function is None else code.addresses[function.name()]

@@ -44,6 +44,8 @@ HEADER = 116
 
 #: what is asked for: the starts of members, or a root from where W_BEGUN is
 STARTS, ROOT = range(2)
+#: what comes of it: not found, found, or a search is needed, whose function SLOPE is not there yet
+NOT_FOUND, DONE, NEEDS_SLOPE = range(3)
 
 #: points on one side of a centre, and between min and max (see `roots/scalar.py`)
 AWAY, BETWEEN = 161, 65

@@ -97,23 +97,25 @@ def ease(iw: Vector) -> bool:
 
 
 @engine_function
-def find_root(iw: Vector) -> bool:
+def find_root(iw: Vector) -> int:
     """The root near W_BEGUN, to W_NOW: by Newton's method and, where an unknown has changed its
     sign, so that a pole may lie between, once more by a search."""
     n, begun, now = iw[at.N], reals_at(iw[at.W_BEGUN]), reals_at(iw[at.W_NOW])
     copy(n, now, begun)
     choose_block(iw, n, iw[at.I_ALL], iw[at.I_ALL])
     if not (ease(iw) if iw[at.EASED] else newton(iw, True)):
-        return False
+        return at.NOT_FOUND
     crossed = False
     for k in range(n):
         if begun[k] * now[k] < 0.0:
             crossed = True
     if crossed and iw[at.SEARCHED]:
+        if iw[at.SLOPE] == 0:
+            return at.NEEDS_SLOPE
         copy(n, reals_at(iw[at.W_SOLVED]), now)
         if not search_blocks(iw):
-            return False
-    return not is_beyond(iw)
+            return at.NOT_FOUND
+    return at.NOT_FOUND if is_beyond(iw) else at.DONE
 
 
 @engine_function
@@ -281,7 +283,7 @@ def settle_modes(iw: Vector, k: int) -> bool:
 
 
 @engine_function
-def find_with_modes(iw: Vector, k: int) -> bool:
+def find_with_modes(iw: Vector, k: int) -> int:
     """The root of member k and the modes that agree with it, in rounds."""
     nd, relations = iw[at.ND], iw[at.N_RELATIONS]
     d, before = reals_at(iw[at.MODES]), reals_at(iw[at.ALL_D] + 8 * k * nd)
@@ -289,45 +291,50 @@ def find_with_modes(iw: Vector, k: int) -> bool:
     copy(nd - relations, part(before, relations), reals_at(iw[at.W_LOGICAL]))
     copy(nd, d, before)
     for _ in range(MODE_ROUNDS):
-        if not find_root(iw) or not settle_modes(iw, k):
-            return False
+        ended = find_root(iw)
+        if ended != at.DONE or not settle_modes(iw, k):
+            return ended if ended != at.DONE else at.NOT_FOUND
         if same_modes(iw):
             # the initial event finds the start values of the logicals as their previous ones
             copy(relations, before, d)
-            return True
+            return at.DONE
         copy(nd, d, reals_at(iw[at.W_D_NEW]))
         copy(iw[at.N], reals_at(iw[at.W_BEGUN]), reals_at(iw[at.W_NOW]))
-    return False
+    return at.NOT_FOUND
 
 
 @engine_function
-def start(iw: Vector, k: int) -> bool:
+def start(iw: Vector, k: int) -> int:
     """The start of member k; whether it was found."""
     iw[at.VALUES] = iw[at.ALL_VALUES] + 8 * k * iw[at.N_VALUES]
     fill(iw[at.N] * iw[at.M], reals_at(iw[at.W_DU]), 0.0)
     prepare(iw, k, iw[at.W_DU])
     guess(iw, k)
-    if not (find_with_modes(iw, k) if iw[at.ND] else find_root(iw)):
-        return False
+    ended = find_with_modes(iw, k) if iw[at.ND] else find_root(iw)
+    if ended != at.DONE:
+        return ended
     if iw[at.IMPLICIT]:
         to_guess(iw)
         if not set_unknowns(iw, k):
-            return False
+            return at.NOT_FOUND
     first = iw[at.N_OPEN] + iw[at.N_FREE]
     z = reals_at(iw[at.ALL_Z] + 8 * k * iw[at.NZ])
     copy(iw[at.NZ], z, reals_at(iw[at.W_NOW] + 8 * first))
-    return True
+    return at.DONE
 
 
 def _starts(iw: Vector, rw: Vector, t: float, h: float, task: int, members: int) -> int:
-    """The starts of all members, of which `FOUND` tells which were found; or one root, and whether
-    it was."""
+    """The starts of all members, of which FOUND tells what has become; or one root, and what has
+    become of it."""
     if task == at.ROOT:
-        return 1 if find_root(iw) else 0
-    found = reals_at(iw[at.FOUND])
+        return find_root(iw)
+    found, ended = reals_at(iw[at.FOUND]), at.DONE
     for k in range(members):
-        found[k] = 1.0 if start(iw, k) else 0.0
-    return 0
+        one = start(iw, k)
+        found[k] = 1.0 if one == at.DONE else 0.0
+        if one == at.NEEDS_SLOPE:
+            ended = one
+    return ended
 
 
 starts_unit = Unit(_starts)
