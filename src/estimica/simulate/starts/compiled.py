@@ -14,6 +14,7 @@ from estimica.base.arrays import Flags, Indices, Vector
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
 from estimica.simulate.engine.workspace import address_of
 from estimica.simulate.roots.jacobian import LARGE
+from estimica.simulate.roots.scalar import decades
 from estimica.simulate.roots.search import SEARCHED, RootSearch
 from estimica.simulate.starts import layout as at
 from estimica.simulate.starts.member import starts_unit
@@ -168,7 +169,7 @@ class _Memory:
             (at.HOMOTOPY, self._homotopy),
         ):  # fmt: skip
             self.iw[place] = address_of(array)
-        self._at = address_of(self.iw), address_of(self.rw)
+        self._at = int(self.iw.ctypes.data), address_of(self.rw)
 
     def _part(self, place: int, size: int) -> Vector:
         first = self._where[place]
@@ -176,8 +177,6 @@ class _Memory:
 
     def _set_ranges(self, p: StartProblem) -> None:
         """What is known of the unknowns, and where a search looks for single ones."""
-        from estimica.simulate.roots.scalar import decades
-
         u, n = p.search.unknowns, len(p.search.unknowns.names)
         for place, numbers in (
             (at.W_SIZES, u.scales), (at.W_LOW, u.low), (at.W_HIGH, u.high),
