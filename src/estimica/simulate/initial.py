@@ -19,12 +19,18 @@ from estimica.base.arrays import Vector
 from estimica.base.code.numeric import failed_call, forget_failure
 from estimica.base.errors import SimulationError
 from estimica.compiled.tuning import Tuning
-from estimica.simulate.initial_conditions import initial_conditions, written
+from estimica.simulate.initial_conditions import (
+    guess_function,
+    initial_conditions,
+    mode_function,
+    written,
+)
 from estimica.simulate.ranges import beyond, moved_inside, outside_notes
 from estimica.simulate.roots import newton
 from estimica.simulate.roots.jacobian import Jacobian, dense, jacobian_of
 from estimica.simulate.roots.ordered import Part, parts_of, solve_in_order
 from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
+from estimica.simulate.starts.compiled import Begun, CompiledStarts, StartProblem
 from estimica.simulate.undetermined import OpenValues
 
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
@@ -52,7 +58,7 @@ class Initialiser:
     def __init__(self, tuning: Tuning) -> None:
         self.tuning = tuning
         e = self.equations = tuning.equations
-        self._guess = self._guess_function()
+        self._guess = guess_function(tuning)
         self.logicals_vary = self._guess.jac_sparsity(1, 0).nnz() > 0  # their starts, by constants
         conditions = initial_conditions(tuning, lambda values: self.guesses(values)[0])
         self.residuals, self.labels = conditions.residuals, conditions.labels
@@ -60,7 +66,7 @@ class Initialiser:
         self.n_carried = len(e.system.states) + len(e.system.memories)
         self.free = [tuning.index[n] for n in e.system.free_parameters]
         self.implicit = bool(self.residuals.shape[0] > e.z.shape[0] or self.free)
-        self._modes = _mode_function(tuning)
+        self._modes = mode_function(tuning)
         self.n_modes, self.n_unknowns = e.d.shape[0], e.z.shape[0]
         self.has_modes = self.n_modes > 0
         self.guessed = bool(self.n_unknowns or e.system.logicals)
@@ -144,25 +150,35 @@ class Initialiser:
             R = ca.substitute(R, d, self._modes(t, x, z, P, u, d, x, d))
         return self._search_of(R, U, arguments[1:])
 
-    def _guess_function(self) -> ca.Function:
-        """Guesses of the torn unknowns from their start attributes, as functions of p."""
-        e, system = self.equations, self.equations.system
-        guesses = []
-        for name in e.torn:
-            start = system.starts.get(name)
-            guesses.append(written(e, start) if start is not None else ca.SX(0))
-        p = ca.SX.sym("p", len(self.tuning.independent))
-        z = ca.vertcat(*guesses) if guesses else ca.SX(0, 1)
-        z = ca.substitute(ca.densify(z), e.P, self.tuning.values_of(p))
-        logical = [
-            written(e, system.starts[n]) if n in system.starts else ca.SX(0)
-            for n in system.logicals
-        ]
-        truth = ca.vertcat(*logical) if logical else ca.SX(0, 1)
-        truth = ca.substitute(ca.densify(truth), e.P, self.tuning.values_of(p))
-        return ca.Function("guess", [p], [z, truth])
+    @cached_property
+    def _compiled(self) -> CompiledStarts | None:
+        """What does in compiled code what is tried first; None where that cannot be."""
+        if not (self.implicit or self.n_unknowns):
+            return None
+        h, m, arguments = self.tuning.hybrid, len(self.tuning.wrt), self._symbols[2]
+        theta = None
+        if m and self.implicit:
+            rows = ca.densify(self._R_theta(*arguments)).T
+            theta = ca.Function("theta", arguments, [rows], {"cse": True})
+        functions = self._search, self._guess, self.tuning.preparation, theta
+        modes = self._modes if self.has_modes and not self.implicit else None
+        sizes = self.n_unknowns, h.nx, h.nP, m, len(self.equations.system.relations)
+        return CompiledStarts.of(
+            StartProblem(
+                *functions, modes, self.open, self.free, *sizes, self.implicit, self._has_homotopy
+            )
+        )
 
     # -- one start -------------------------------------------------------------------------------
+
+    def starts(
+        self, values: Vector, time: float, u: Vector, guess: Vector | None = None
+    ) -> Begun | None:
+        """The starts of many members (rows of `values`) as far as they are found at once; None
+        where each is to be looked for by `start`."""
+        if self._compiled is None or (self.has_modes and self.implicit):
+            return None
+        return self._compiled.many(values, time, u, guess)
 
     def start(
         self, values: Vector, time: float, u: Vector, guess: Vector | None = None
@@ -170,6 +186,10 @@ class Initialiser:
         """The consistent start for values of the independent constants; `guess` is where to look
         for the algebraic unknowns instead of their start attributes."""
         forget_failure()
+        begun = self.starts(values[None], time, u, None if guess is None else guess[None])
+        if begun is not None and begun.found[0]:
+            b = begun
+            return InitialPoint(b.values[0], b.P[0], b.x[0], b.S[0], b.z[0], b.d[0])
         e = self.equations
         d = np.zeros(self.n_modes)
         z = np.zeros(0)
@@ -300,6 +320,9 @@ class Initialiser:
     def _solve(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> Vector:
         """A root that keeps to min and max of the unknowns; where none is found, one outside."""
         given = (values, time, u, d)
+        found = None if self._compiled is None else self._compiled.root(U, *given)
+        if found is not None:
+            return found
         solution = self._nearest(U, given)
         if not beyond(self._search.unknowns, solution).any():
             return solution
@@ -426,18 +449,3 @@ class Initialiser:
             f"no consistent initial values found at time {given[1]:g}: {told}{self.labels[worst]} "
             f"is off by {R[worst]:g}; {advice}",
         )
-
-
-def _mode_function(tuning: Tuning) -> ca.Function:
-    """One sweep of the modes and logicals at the initial event."""
-    h = tuning.hybrid
-    state = [(h.zero[i] > 0) if strict else (h.zero[i] >= 0) for i, strict in enumerate(h.strict)]
-    timed = [
-        ca.logic_not(h.t >= h.instants[i]) if until else (h.t >= h.instants[i])
-        for i, until in enumerate(h.until)
-    ]
-    new = ca.vertcat(*state, *timed, h.event_l)
-    new = ca.substitute(ca.densify(new), h.flags, ca.DM([1, 0]))
-    if h.nh:
-        new = ca.substitute(new, h.w, h.delayed)
-    return ca.Function("modes", [h.t, h.x, h.z, h.P, h.u, h.d, h.x_pre, h.d_pre], [new])

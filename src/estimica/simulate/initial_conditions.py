@@ -226,3 +226,33 @@ def written(e: Equations, expression: ex.Expression) -> ca.SX:
 def column_of(parts: list[ca.SX]) -> ca.SX:
     """Single conditions as one dense column."""
     return ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
+
+
+def mode_function(tuning: Tuning) -> ca.Function:
+    """One sweep of the modes and logicals at the initial event."""
+    h = tuning.hybrid
+    state = [(h.zero[i] > 0) if strict else (h.zero[i] >= 0) for i, strict in enumerate(h.strict)]
+    timed = [
+        ca.logic_not(h.t >= h.instants[i]) if until else (h.t >= h.instants[i])
+        for i, until in enumerate(h.until)
+    ]
+    new = ca.vertcat(*state, *timed, h.event_l)
+    new = ca.substitute(ca.densify(new), h.flags, ca.DM([1, 0]))
+    if h.nh:
+        new = ca.substitute(new, h.w, h.delayed)
+    return ca.Function("modes", [h.t, h.x, h.z, h.P, h.u, h.d, h.x_pre, h.d_pre], [new])
+
+
+def guess_function(tuning: Tuning) -> ca.Function:
+    """Guesses of the torn unknowns and of the logicals from their start attributes, as functions of
+    the independent constants."""
+    e, system = tuning.equations, tuning.equations.system
+    p = ca.SX.sym("p", len(tuning.independent))
+
+    def starts(names: Sequence[str]) -> ca.SX:
+        column = column_of(
+            [written(e, system.starts[n]) if n in system.starts else ca.SX(0) for n in names]
+        )
+        return ca.substitute(column, e.P, tuning.values_of(p))
+
+    return ca.Function("guess", [p], [starts(e.torn), starts(system.logicals)])

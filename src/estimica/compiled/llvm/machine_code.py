@@ -188,12 +188,15 @@ def compile_functions(
     functions: Sequence[ca.Function],
     constants: tuple[int, int] | None = None,
     width: Width = PLAIN,
+    *,
+    hurried: bool = False,
 ) -> MachineCode:
     """Machine code of SX functions with distinct names.
 
     `constants` = (the argument that does not change during a run, the argument under which the
     functions find what SETUP has computed from it): then SETUP is among the functions. With a
     `width` of several lanes every number of arguments and results is so many, one after the other.
+    What is called a few times only is `hurried`: compiled in a third of the time, to the same bits.
     """
     initialise_llvm()
     functions = [expanded(f) for f in functions]
@@ -211,7 +214,7 @@ def compile_functions(
         names.append(SETUP)
     declarations = sorted(library.externals.union(*(w.externals for w in writers)))
     size = max((f.n_instructions() for f in functions), default=0)
-    level = 2 if size < _LARGE else 1 if size < _HUGE else 0
+    level = 0 if hurried or size >= _HUGE else 2 if size < _LARGE else 1
     engine = load_object_code("\n".join(declarations + bodies), level)
     addresses = {name: engine.get_function_address(name) for name in names}
     return MachineCode(addresses, engine, n_constants)

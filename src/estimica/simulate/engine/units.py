@@ -84,8 +84,9 @@ def intrinsic(define: Callable[..., Any]) -> Any:
 
 @cache
 def engine_stamp() -> str:
-    """The engine is its folder, and the loop over points; and what compiles them."""
+    """The engine is its folder, the loop over points and the start; and what compiles them."""
     engine = Path(__file__).parent
+    starts = engine.parent / "starts"
     return stamp_of(
         "",
         Path(llvm.__file__).parent / "numba_code.py",
@@ -93,6 +94,8 @@ def engine_stamp() -> str:
         engine,
         engine.parent / "points" / "layout.py",
         engine.parent / "points" / "loop.py",
+        engine.parent / "roots" / "newton.py",
+        *(starts / f"{name}.py" for name in ("layout", "newton", "single_root", "member")),
     )
 
 

@@ -12,6 +12,7 @@ from estimica.simulate.engine.run import RunStart, integrate
 from estimica.simulate.ensemble.members import NO_START, EnsembleRun, Members
 from estimica.simulate.failure import failure_text
 from estimica.simulate.response import Response
+from estimica.simulate.starts.compiled import Begun
 
 
 def begin(response: Response, thetas: Vector) -> Members:
@@ -36,9 +37,10 @@ def begin_values(response: Response, values: Vector) -> Members:
         np.full((many, h.nd), np.nan),
         unbegun := dict[int, str](),
     )
-    for k, row in enumerate(values):
+    u = response.pieces.values[0]
+    for k in _left_by(c.initialiser.starts(values, response.begin, u), members):
         try:
-            start = c.initialiser.start(row, response.begin, response.pieces.values[0])
+            start = c.initialiser.start(values[k], response.begin, u)
         except SimulationError as error:
             unbegun[k] = error.message
             continue
@@ -46,6 +48,16 @@ def begin_values(response: Response, values: Vector) -> Members:
         if m:
             members.S[k] = start.S
     return members
+
+
+def _left_by(begun: Begun | None, members: Members) -> Iterable[int]:
+    """Takes over the starts that were found all at once; which members are left."""
+    if begun is None:
+        return range(len(members))
+    k = begun.found
+    members.P[k], members.x[k], members.z[k] = begun.P[k], begun.x[k], begun.z[k]
+    members.S[k], members.d[k] = begun.S[k], begun.d[k]
+    return map(int, np.flatnonzero(~k))
 
 
 def run_scalar(

@@ -22,6 +22,11 @@ _LOOKED_AT = 8  # intervals looked into, the nearest first; each costs a scalar 
 _HALVINGS = 1000
 
 
+def decades() -> Vector:
+    """How far from a guess to look, in units of the unknown's scale."""
+    return np.logspace(*_DECADES, int((_DECADES[1] - _DECADES[0]) * _PER_DECADE) + 1)
+
+
 @dataclass(frozen=True)
 class Range:
     """Where to look for an unknown: from a guess, in units of its scale, between min and max.
@@ -38,8 +43,7 @@ class Range:
 
     def grid(self) -> Vector:
         """Points in decades on both sides of guess, zero, min and max."""
-        count = int((_DECADES[1] - _DECADES[0]) * _PER_DECADE) + 1
-        away = self.scale * np.logspace(*_DECADES, count)
+        away = self.scale * decades()
         centres = {self.guess, 0.0, *(b for b in (self.low, self.high) if np.isfinite(b))}
         parts = [np.concatenate([c - away, [c], c + away]) for c in sorted(centres)]
         if np.isfinite(self.low) and np.isfinite(self.high):
