@@ -285,7 +285,7 @@ def test_the_interpreter_is_named_in_one_place_only() -> None:
 
 
 NUMBA = """
-from estimica.compiled.llvm.numba import VERSIONS, njit
+from estimica.compiled.llvm.numba import njit
 from numba.core import config
 print(config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES)
 print(njit(lambda x: x + 1)(1))
