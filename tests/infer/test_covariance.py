@@ -128,6 +128,14 @@ def test_hac_variance_of_the_mean_is_its_long_run_variance():
     assert found.stderr[0] == pytest.approx(1 / (0.4 * math.sqrt(n)), rel=0.05)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_hac_errors_do_not_depend_on_units(unit):
+    x, noise = np.linspace(0, 5, 60), np.random.default_rng(4).standard_normal(61)
+    y = 2 + 0.7 * x + noise[1:] + 0.8 * noise[:-1]
+    plain, other = (es.covariance(line(u * x, y), "hac") for u in (1.0, unit))
+    assert other.stderr * [1, unit] == pytest.approx(plain.stderr, rel=1e-6)
+
+
 @pytest.mark.slow
 def test_with_coloured_noise_only_the_hac_interval_covers():
     """95 % intervals over 300 experiments with AR(1) noise of 0.7, N = 1000."""

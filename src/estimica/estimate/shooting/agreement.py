@@ -104,8 +104,11 @@ def _parts(objective: Objective, own: TranscriptionResult) -> tuple[BlockInforma
 
 def _root(square: Vector) -> Vector:
     """F with FᵀF = the given matrix, which rounding may have made slightly indefinite."""
-    values, vectors = np.linalg.eigh((square + square.T) / 2)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+    # in units of its own, or rounding of the largest column would be an error of the smallest
+    size = np.sqrt(np.maximum(np.diag(square), 0.0))
+    size = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh((square + square.T) / np.outer(2 * size, size))
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T * size)
 
 
 def unconverged_point(objective: Objective, own: TranscriptionResult, start: Vector) -> Point:

@@ -27,6 +27,7 @@ from estimica.infer.covariance.noise_memories import (
     memories,
     spectrum,
 )
+from estimica.infer.covariance.white_frame import WhiteFrame
 
 #: standard deviations of a cross-correlation, beyond which two outputs are disturbed together:
 #: the highest of some twenty lags of independent noise stays below in 95 %
@@ -96,17 +97,12 @@ def geometric_mean(chance: Vector, scatters: Vector, white: Vector) -> Vector:
 
     The arithmetic mean would be that of the longest memory, however unlikely it is.
     """
-    values, vectors = np.linalg.eigh(white)
-    # eigenvalues are squares: below 1e-14 they are rounding
-    large = values > 1e-14 * values[-1] if len(values) else np.zeros(0, bool)
-    scale, back = vectors[:, large] / np.sqrt(values[large]), vectors[:, large]
-    inner = scale.T @ scatters @ scale
-    sizes, directions = np.linalg.eigh((inner + np.swapaxes(inner, 1, 2)) / 2)
+    frame = WhiteFrame.of(white)
+    sizes, directions = np.linalg.eigh(frame.inside(scatters))
     logs = np.log(np.maximum(sizes, 1e-300))
     mean = np.einsum("m,mik,mk,mjk->ij", chance, directions, logs, directions)
     sizes, directions = np.linalg.eigh(mean)
-    back = (back * np.sqrt(values[large])) @ directions
-    return np.asarray((back * np.exp(sizes)) @ back.T)
+    return frame.outside((directions * np.exp(sizes)) @ directions.T)
 
 
 def colours(around: LinearisedFit, blocks: Sequence[GriddedResiduals]) -> list[Colour]:

@@ -17,6 +17,7 @@ from estimica.base.errors import InferError
 from estimica.infer.covariance.grid import residual_grids
 from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.noise_colour import Colour, colours, crossing
+from estimica.infer.covariance.white_frame import WhiteFrame
 
 #: of its variance that a residual keeps, or white noise in any direction. Chosen: it bounds what is
 #: put back for the fit's pull to a factor of 20
@@ -129,12 +130,6 @@ def _uneven(colour: Colour) -> Vector:
 
 def _lifted(total: Vector, white: Vector) -> Vector:
     """The same, in no direction below a share of white noise: a sum cut off may be indefinite."""
-    values, vectors = np.linalg.eigh(white)
-    # eigenvalues are squares: below 1e-14 they are rounding
-    large = values > 1e-14 * values[-1] if len(values) else np.zeros(0, bool)
-    scale = vectors[:, large] / np.sqrt(values[large])
-    inner = scale.T @ total @ scale
-    sizes, directions = np.linalg.eigh((inner + inner.T) / 2)
-    back = np.linalg.pinv(scale)
-    kept = (directions * np.maximum(sizes, LEAST_SHARE)) @ directions.T
-    return np.asarray(back.T @ kept @ back)
+    frame = WhiteFrame.of(white)
+    sizes, directions = np.linalg.eigh(frame.inside(total))
+    return frame.outside((directions * np.maximum(sizes, LEAST_SHARE)) @ directions.T)

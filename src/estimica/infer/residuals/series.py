@@ -334,8 +334,11 @@ def validation_residuals(
 
 def _posterior(prior: Vector, information: Vector) -> Vector:
     """(information + prior⁻¹)⁻¹, also where the prior leaves some tuners no room."""
-    values, vectors = np.linalg.eigh((prior + prior.T) / 2)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    # in units of the errors, or rounding of the largest would be an error of the smallest
+    size = np.sqrt(np.maximum(np.diag(prior), 0.0))
+    size = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh((prior + prior.T) / np.outer(2 * size, size))
+    root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     middle = np.eye(len(prior)) + root.T @ information @ root
     return np.asarray(root @ np.linalg.solve(middle, root.T))
 
