@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.apps.web.browser import IN_BROWSER, SLOW, Address, choose
+from tests.apps.web.browser import IN_BROWSER, SLOW, Address, choose, until
 
 from estimica.apps.cli.demo.boiler import write_demo
 
@@ -44,6 +44,11 @@ COVERED = """() => {
 }"""
 
 
+def _column(study: Path, kind: str, name: str) -> object:
+    entry = tomllib.loads(study.read_text())["case"][0].get(kind, {}).get(name)
+    return entry.get("column") if isinstance(entry, dict) else entry
+
+
 def test_from_model_and_table_to_report(page: Page, address: str, folder: Path) -> None:
     page.goto(address)
     page.get_by_role("button", name="New study").click()
@@ -67,6 +72,9 @@ def test_from_model_and_table_to_report(page: Page, address: str, folder: Path) 
             if name not in case.get(f"{kind}s", {}):
                 choose(page, f"Add an {kind}", name)
             choose(page, f"Column of {name}", column)
+            # the tables are drawn anew then, and what is typed meanwhile is lost
+            until(lambda k=f"{kind}s", n=name, c=column: _column(study, k, n) == c, page)
+            page.wait_for_timeout(500)
     # the tuners
     page.goto(f"{address}/study/made.toml?at=tune")
     wanted = {"T_D": (250, 10, 500), "T_R": (30, 1, 100), "A4": (0.5, 0, 1)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from estimica.apps.web.parts.columns import conversion_hint, entry_with_column
+from estimica.apps.web.parts.columns import conversion_hint, entry_with_column, likely_column
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,24 @@ def test_what_becomes_of_the_numbers(entry: object, wanted: str, hint: str) -> N
     shown = conversion_hint(entry, {"temp": "degC", "bare": ""}, {"unit": wanted})
     assert shown.startswith(hint)
     assert bool(shown) == bool(hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "used", "column"),
+    [
+        ("tank.Level", "K", (), "level"),  # by its name, whatever its unit
+        ("T", "K", (), "temp"),
+        ("T", "K", ("temp",), "air"),
+        ("T", "K", ("temp", "air"), None),
+        ("p", "Pa", (), None),
+        ("x", "", (), None),
+        ("x", "smoot", (), "odd"),  # the same word
+        ("x", "cm", (), "level"),
+        ("x", "cubit", (), None),
+    ],
+)
+def test_a_new_entry_begins_with_a_column_that_fits(
+    name: str, unit: str, used: tuple[str, ...], column: str | None
+) -> None:
+    units = {"time": "s", "bare": "", "level": "m", "temp": "degC", "air": "degF", "odd": "smoot"}
+    assert likely_column(name, {"unit": unit}, units, used) == column

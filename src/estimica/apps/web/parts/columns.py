@@ -4,7 +4,7 @@ all of them."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from nicegui import ui
@@ -63,6 +63,32 @@ def conversion_hint(entry: object, units: Mapping[str, str], quantity: Mapping[s
     if change.is_nothing:
         return f"in {unit}, as the model wants it"
     return f"in {unit}, converted to {wanted}: {change.text}"
+
+
+def likely_column(
+    name: str, quantity: Mapping[str, Any], units: Mapping[str, str], used: Collection[str]
+) -> str | None:
+    """The column to begin with for a variable: one of its name, else an unused one whose unit
+    fits; None where neither is there."""
+    short = name.rpartition(".")[2].lower()
+    for column in units:
+        if column.lower() == short:
+            return column
+    wanted = str(quantity.get("unit") or "")
+    return next((c for c, u in units.items() if c not in used and _fits(u, wanted)), None)
+
+
+def _column_of(entry: object) -> str:
+    return str(entry.get("column") if isinstance(entry, dict) else entry)
+
+
+def _fits(unit: str, wanted: str) -> bool:
+    if not unit or not wanted:
+        return False
+    try:
+        return conversion(unit, wanted) is not None
+    except UnknownUnit:
+        return False
 
 
 class _Mapping(ABC):
@@ -196,9 +222,9 @@ class _Mapping(ABC):
     def _add(self, place: Place, name: str | None) -> None:
         if not name:
             return
-        column = next(
-            (c for c in self.columns if c.lower() == name.rpartition(".")[2].lower()), None
-        )
+        tables = place, *((*place[:-1], kind) for kind in ABOUT)
+        used = {_column_of(e) for table in tables for e in self.desk.table(table).values()}
+        column = likely_column(name, self.known.get(name, {}), self.columns, used)
         number = place[-1] == "inputs" and not self.columns
         default = 0.0 if number else ([*self.columns] or [""])[-1]
         entry = default if column is None else entry_with_column(None, column, self.columns)
