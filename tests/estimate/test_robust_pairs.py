@@ -246,6 +246,14 @@ def test_errors_of_inputs_and_prefilters_do_not_depend_on_workers_and_starts(
     assert one.accuracy.stderr == pytest.approx(alone.accuracy.stderr, rel=1e-4)
 
 
+def test_several_starts_go_with_errors_of_inputs() -> None:
+    study = uncertain_inputs("oe")
+    several = fit(study, workers=1)
+    alone = fit(study.with_(estimation=replace(study.estimation, starts=1)))
+    assert len(several.starts) == 3
+    assert several.values == pytest.approx(alone.values, rel=1e-5)
+
+
 # --- the winner stays as it was found -----------------------------------------------------------
 
 

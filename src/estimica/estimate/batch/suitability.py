@@ -41,10 +41,15 @@ def why_alone(objective: Objective, estimation: Estimation) -> str:
         if len(np.unique(m.time)) < len(m.time):
             return f"output '{block.name}' of case '{block.case}' has several samples at one time"
     for predictor in objective.predictors:
-        engine = getattr(predictor.response, "makes_ensembles", False)
-        if type(predictor) is not CasePredictor or not engine:
+        if not is_by_engine(predictor):
             return not_by_engine(predictor)
     return ""
+
+
+def is_by_engine(predictor: Predictor) -> bool:
+    """Whether the engine simulates a case as it is, without errors of inputs or filters."""
+    plain = type(predictor) is CasePredictor  # others need not have a response
+    return plain and bool(getattr(predictor.response, "makes_ensembles", False))
 
 
 def not_by_engine(predictor: Predictor) -> str:

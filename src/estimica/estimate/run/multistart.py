@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.estimate.batch.suitability import not_by_engine
+from estimica.estimate.batch.suitability import is_by_engine, not_by_engine
 from estimica.estimate.criteria.roughness import Rough
 from estimica.estimate.criteria.scoring import Noise
 from estimica.estimate.fit.result import StartResult
@@ -190,7 +190,7 @@ def _fit_context(study: Study) -> FitContext:
 def _joint(setup: Setup, cases: ResidualFunction, threads: int) -> tuple[JointStarts | None, str]:
     """(what searches starts together, why it is not what was asked for); only a model that the
     engine simulates loads it."""
-    others = [p for p in cases.predictors if not getattr(p.response, "makes_ensembles", False)]
+    others = [p for p in cases.predictors if not is_by_engine(p)]
     if others:
         asked = setup.study.execute.backend
         return None, "" if asked in ("auto", "scalar") else not_by_engine(others[0])
