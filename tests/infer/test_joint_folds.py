@@ -248,7 +248,7 @@ def test_a_fold_without_which_the_rest_cannot_be_simulated_fails_alike() -> None
 def test_what_was_stopped_half_way_is_taken_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("estimica.infer.crossvalidation.run.size_for", lambda _: 8)
+    monkeypatch.setattr("estimica.execute.batches.size_for", lambda _: 8)
     fit = es.fit(study("vector"))
     store = Store(tmp_path / "runs.sqlite")
 

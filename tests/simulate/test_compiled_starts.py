@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from estimica import SimulationError, load_model
+from estimica.simulate import initial, ranges
 from estimica.simulate.ensemble.backends import Ensemble
 from estimica.simulate.ensemble.members import NO_START
 from estimica.simulate.initial import Initialiser, InitialPoint
 from estimica.simulate.response import Response
+from estimica.simulate.roots import newton, scalar
+from estimica.simulate.starts import layout, member
 
 BODIES = {
     "one of three roots": "Real y(start = a - b); Real x(start = 0.3, fixed = true); "
@@ -140,3 +143,13 @@ def test_members_without_a_start_say_so_in_the_same_words(backend: str) -> None:
             response.with_all_tuners(np.array([[-1.0, 1.0]]))[0], 0.0, np.zeros(0)
         )
     assert run.failures[1] == told.value.message
+
+
+def test_numbers_are_those_of_the_search_in_python() -> None:
+    tried: list[float] = []
+    newton.continue_root(lambda U, share: tried.append(share) or U, np.zeros(1))
+    assert tried[0] == member.FIRST_SHARE
+    assert member.MODE_ROUNDS == initial.MODE_ROUNDS
+    assert member.ON_BOUND == ranges.ON_BOUND
+    assert len(scalar.decades()) == layout.AWAY
+    assert scalar._BETWEEN == layout.BETWEEN

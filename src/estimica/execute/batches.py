@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from estimica.execute.outcome import ItemOutcome, Kind
-from estimica.execute.pieces import OnPiece, noted_outcome, outcome_payload
+from estimica.execute.pieces import OnPiece, map_with_checkpoints, noted_outcome, outcome_payload
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for, processors
@@ -102,6 +102,25 @@ def map_in_batches(
 
     items = [[pieces[keys[k]] for k in batch] for batch in open_]
     crew.map(task, items, context=context, on_done=done, batch=1)
+
+
+def map_alone_or_together(
+    crew: Executor,
+    alone: Callable[[C, T], Any],
+    together: Callable[[C, Sequence[T]], Sequence[Any]] | None,
+    pieces: Mapping[str, T],
+    *,
+    context: Context[C],
+    run: RunWriter,
+    on_piece: OnPiece,
+    backend: str,
+) -> None:
+    """`map_in_batches` where there is a task for batches, else `map_with_checkpoints`."""
+    if together is None:
+        map_with_checkpoints(crew, alone, pieces, context=context, run=run, on_piece=on_piece)
+        return
+    size = size_for(backend)
+    map_in_batches(crew, together, pieces, context=context, run=run, on_piece=on_piece, size=size)
 
 
 def size_for(backend: str) -> int:

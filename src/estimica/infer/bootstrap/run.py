@@ -26,12 +26,11 @@ from estimica.estimate.search.run import Status
 from estimica.execute.batches import (
     WorkedBy,
     hands_for,
-    map_in_batches,
-    size_for,
+    map_alone_or_together,
     threads_for,
 )
 from estimica.execute.outcome import ItemOutcome
-from estimica.execute.pieces import map_with_checkpoints, seeds
+from estimica.execute.pieces import seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
@@ -127,20 +126,16 @@ def bootstrap(
     try:
         context, writer = Context(build, bench), run or NoRunWriter()
         with hands_for(executor, workers, bench.backend) as hands:
-            if bench.fits is None:
-                map_with_checkpoints(
-                    hands, _replicate, pieces, context=context, run=writer, on_piece=note
-                )
-            else:
-                map_in_batches(
-                    hands,
-                    _replicates,
-                    pieces,
-                    context=context,
-                    run=writer,
-                    on_piece=note,
-                    size=size_for(bench.backend),
-                )
+            map_alone_or_together(
+                hands,
+                _replicate,
+                None if bench.fits is None else _replicates,
+                pieces,
+                context=context,
+                run=writer,
+                on_piece=note,
+                backend=bench.backend,
+            )
     except KeyboardInterrupt:
         interrupted = True
     with one_thread():

@@ -23,12 +23,10 @@ from estimica.estimate.search.run import Status
 from estimica.execute.batches import (
     WorkedBy,
     hands_for,
-    map_in_batches,
-    size_for,
+    map_alone_or_together,
     threads_for,
 )
 from estimica.execute.outcome import ItemOutcome
-from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
@@ -116,20 +114,16 @@ def crossvalidate(
         context = Context(partial(_built, full.study, estimate_of(full), way, folds), bench)
         writer, pieces = run or NoRunWriter(), {f"fold {k}": k for k in range(len(plan))}
         with hands_for(executor, workers, bench.backend) as hands:
-            if bench.fits is None:
-                map_with_checkpoints(
-                    hands, _piece, pieces, context=context, run=writer, on_piece=note
-                )
-            else:
-                map_in_batches(
-                    hands,
-                    _pieces,
-                    pieces,
-                    context=context,
-                    run=writer,
-                    on_piece=note,
-                    size=size_for(bench.backend),
-                )
+            map_alone_or_together(
+                hands,
+                _piece,
+                None if bench.fits is None else _pieces,
+                pieces,
+                context=context,
+                run=writer,
+                on_piece=note,
+                backend=bench.backend,
+            )
     except KeyboardInterrupt:
         interrupted = True
     results = tuple(_result(full, plan[k], k, outcomes[k]) for k in sorted(outcomes))

@@ -218,7 +218,3 @@ def _transfer(linear: LinearisedNumbers, omega: Vector) -> tuple[Complex, Comple
         )
         dG[..., k] = linear.dY[0][k] @ states + linear.dY[1][k] + seen @ (late * inner)
     return G, dG
-
-
-# ----------------------------------------------------------------
-# LinearisedModel: what a model with equations offers in the frequency domain.
