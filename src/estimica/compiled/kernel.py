@@ -14,9 +14,10 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from estimica.base.arrays import Indices
+from estimica.base.arrays import Flags, Indices
 from estimica.compiled.hybrid import HybridSystem
-from estimica.compiled.llvm.call_expansion import written_out
+from estimica.compiled.living import living, places, with_zeros
+from estimica.compiled.llvm.call_expansion import calls_of, written_out
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
 from estimica.compiled.llvm.operations.vector_math import register_lanes
 from estimica.compiled.llvm.operations.width import PLAIN, Width
@@ -31,6 +32,7 @@ ARGUMENTS = (
 #: places in that table: the run constants, and what is computed from them once for each run
 RUN_CONSTANTS = ARGUMENTS.index("P")
 SAVED, STIFF_SAVED = len(ARGUMENTS), len(ARGUMENTS) + 1
+_S = ARGUMENTS.index("S")
 #: members that are computed together have these in common
 SHARED = frozenset(ARGUMENTS.index(name) for name in ("t", "u", "flags", "udot", "step"))
 #: the functions, in the order of the table of addresses
@@ -70,6 +72,8 @@ AT_EVENTS = frozenset({
     "algebraic_total", "algebraic_rate", "zero_rate", "zero_sens", "instants", "event",
     "event_sens", BEFORE_EVENT, AFTER_EVENT,
 })  # fmt: skip
+#: what a step without events and algebraic unknowns computes from sensitivities
+OF_SENSITIVITIES = frozenset({"both", "output"})
 #: products nx * m above which sparse Jacobians beat one long expression
 DIRECT_LIMIT = 400
 #: ... and operations times m: some ten thousand instructions take a second to compile
@@ -120,6 +124,7 @@ class Kernel:
     symbols: dict[str, ca.SX] = field(repr=False)
     functions: tuple[ca.Function, ...] = field(repr=False)  # all but the stiff ones
     width: Width = PLAIN
+    alive: Flags | None = field(default=None, repr=False)  # entries of S (nx, m); None: all
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @cached_property
@@ -136,12 +141,36 @@ class Kernel:
                 return self.__dict__["stiff"]
             return _build_stiff(self.hybrid, self.symbols, self.m, self.width)
 
-    def in_lanes(self, lanes: int) -> Kernel:
-        """The same model with functions that compute so many members at once."""
+    def in_lanes(self, lanes: int, begun: Flags) -> Kernel:
+        """The same model with functions that compute so many members at once; `begun` (nx, m) are
+        the sensitivities that do not begin as zero."""
         width = Width(lanes, SHARED, min(lanes, register_lanes()))
         functions = tuple(f for f in self.functions if f.name() not in AT_EVENTS)
+        alive = self._living(begun)
+        if alive is not None:
+            functions = tuple(
+                with_zeros(f, _S, ~alive.ravel()) if f.name() in OF_SENSITIVITIES else f
+                for f in functions
+            )
         code = compile_functions(functions, (RUN_CONSTANTS, SAVED), width)
-        return replace(self, addresses=_table(code), code=code, width=width, _lock=threading.Lock())
+        return replace(
+            self, addresses=_table(code), code=code, width=width, alive=alive,
+            _lock=threading.Lock(),
+        )  # fmt: skip
+
+    def _living(self, begun: Flags) -> Flags | None:
+        """The sensitivities that can differ from zero; None where all may, or where events and
+        algebraic unknowns may bring them to life."""
+        h = self.hybrid
+        if not self.m or not self.direct or self.has_events or h.nz + h.nh:
+            return None
+        if h.update is not None or h.constraints.shape[0]:
+            return None
+        if any(calls_of(f) for f in self.functions if f.name() in OF_SENSITIVITIES):
+            return None
+        moved = ca.jacobian(h.f, h.P) @ ca.sparsify(h.seed)
+        alive = living(places(ca.jacobian(h.f, h.x)), places(moved), begun)
+        return None if alive.all() else alive
 
 
 def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = True) -> Kernel:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.equations import Equations
 from estimica.compiled.hybrid import HybridSystem
+from estimica.compiled.living import places
 from estimica.compiled.llvm.call_expansion import has_calls
 from estimica.compiled.tunability import sources_of, why_not_tunable
 
@@ -54,6 +55,12 @@ class Tuning:
     def preparation(self) -> ca.Function:
         """What `prepare` evaluates: independent constants and d(free)/dθ to (P, x0, S0 by rows)."""
         return self._function
+
+    @property
+    def begun(self) -> Flags:
+        """Which entries of S0 (nx, m) can differ from zero."""
+        given = [ca.SX.sym("given", self._function.sparsity_in(k)) for k in range(2)]
+        return places(self._function(*given)[2].T)
 
     def prepare(
         self, values: Vector, free_rates: Vector | None = None

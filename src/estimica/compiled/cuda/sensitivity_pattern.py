@@ -1,7 +1,5 @@
-"""Which sensitivities can ever differ from zero; the others are neither stored nor integrated.
-
-S' = f_x S + f_θ and S(0) = ∂x0/∂θ: an entry lives where it begins as something else than zero, or
-where what feeds it does. Of the drum boiler's 14 sensitivities 6 live.
+"""The vector that a thread integrates: sensitivities that are zero whatever happens are neither
+stored nor integrated. Of the drum boiler's 14 sensitivities 6 live.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from estimica.base.arrays import Flags
+from estimica.compiled.living import living, places
 
 
 @dataclass(frozen=True)
@@ -64,23 +62,9 @@ def living_entries(f: ca.SX, x0: ca.SX, x: ca.SX, theta: ca.SX, full: bool) -> E
     """The living entries of x' = f(x, θ), x(0) = x0(θ); `full`: all states of a tuner that has one,
     which methods that solve linear equations need."""
     nx, m = x.shape[0], theta.shape[0]
-    feeds, moved = _pattern(f, x), _pattern(f, theta)
-    alive = _pattern(x0, theta) | moved
-    while True:
-        more = alive | (feeds.astype(int) @ alive.astype(int) > 0)
-        if np.array_equal(more, alive):
-            break
-        alive = more
+    alive = living(
+        places(ca.jacobian(f, x)), places(ca.jacobian(f, theta)), places(ca.jacobian(x0, theta))
+    )
     if full:
         alive = np.broadcast_to(alive.any(axis=0), (nx, m))
     return Entries(nx, m, tuple((int(i), int(j)) for j, i in np.argwhere(alive.T)))
-
-
-def _pattern(expression: ca.SX, symbols: ca.SX) -> Flags:
-    """Where a Jacobian has something."""
-    found = np.zeros((expression.shape[0], symbols.shape[0]), bool)
-    if found.size:
-        jacobian = ca.sparsify(ca.jacobian(expression, symbols))
-        rows, columns = jacobian.sparsity().get_triplet()
-        found[list(rows), list(columns)] = True
-    return found

@@ -120,7 +120,9 @@ NP, N_NORMAL, COUNT, O_LANE_HELD, WEIGHT_STRIDE = range(343, 348)
 #: what is remembered of the events of members that have come to their end: rows, how many there are
 #: and how many there may be, how many of them each member has
 (LOG_ROWS, LOGGED, LOG_ROOM, LOG_COUNTS) = range(352, 356)
-FIRST_INDEX = 356  # index vectors begin here
+#: what a group adds up of [x; S] (begin, length), and of the rows of S (begin, length, column)
+(I_STRETCH, N_STRETCH, I_ROW_STRETCH, N_ROW_STRETCH) = range(356, 360)
+FIRST_INDEX = 360  # index vectors begin here
 
 # places in the settings vector
 (RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP,

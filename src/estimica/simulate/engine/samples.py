@@ -8,7 +8,8 @@ import numpy as np
 
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import call, settle_unknowns
-from estimica.simulate.engine.methods.dormand_prince import dense, dense_at_once
+from estimica.simulate.engine.methods import group_steps
+from estimica.simulate.engine.methods.dormand_prince import dense
 from estimica.simulate.engine.status import (  # fmt: skip
     ALGEBRAIC,
     DONE,
@@ -73,11 +74,12 @@ def emit_within(iw: Vector, rw: Vector, limit: float) -> int:
     t, step = rw[clock + at.NOW], rw[clock + at.TAKEN]
     times, n = reals_at(iw[at.TIMES]), iw[at.N_TIMES]
     k = iw[at.SAMPLE]
+    together = iw[at.LANES] > 1 and not iw[at.STIFF]
     # a group's polynomial does not pay for fewer points than it takes to set up
-    few = iw[at.LANES] > 1 and not iw[at.STIFF] and (k + FEW >= n or times[k + FEW] >= limit)
+    few = k + FEW >= n or times[k + FEW] >= limit
     while k < n and times[k] < limit:
-        if few:
-            w = dense_at_once(iw, rw, step, (times[k] - t) / step)
+        if together:
+            w = group_steps.dense(iw, rw, step, (times[k] - t) / step, few)
         else:
             w = dense(iw, rw, step, (times[k] - t) / step, iw[at.N])
         if iw[at.STIFF]:

@@ -9,6 +9,7 @@ import numpy as np
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import derivative
 from estimica.simulate.engine.methods import dormand_prince as explicit
+from estimica.simulate.engine.methods import group_steps
 from estimica.simulate.engine.point import (
     begin,
     blame_derivative,
@@ -100,6 +101,8 @@ def trial(iw: Vector, rw: Vector, t: float, step: float, sens: bool) -> bool:
     if iw[at.STIFF]:
         task = at.STIFF_STEP
         return call_unit(iw[at.UNIT_STIFF], iw, rw, t, step, task, sens) == 0
+    if iw[at.LANES] > 1:
+        return group_steps.attempt(iw, rw, t, step, sens)
     return explicit.attempt(iw, rw, t, step, sens)
 
 
@@ -110,7 +113,7 @@ def error_of_trial(iw: Vector, rw: Vector, step: float) -> float:
         explicit.square_given_error(iw, rw)
         return STIFF_ERROR * explicit.error_norm(iw, rw)
     if iw[at.LANES] > 1:
-        return explicit.error_of_lanes(iw, rw, step)
+        return group_steps.error(iw, rw, step)
     explicit.square_error(iw, rw, step)
     return explicit.error_norm(iw, rw)
 

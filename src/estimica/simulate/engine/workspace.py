@@ -20,6 +20,7 @@ from estimica.simulate.engine.companions.events import lane_events_unit
 from estimica.simulate.engine.events.history import history_unit
 from estimica.simulate.engine.events.iteration import events_unit
 from estimica.simulate.engine.lanes.newton import lane_newton_unit
+from estimica.simulate.engine.lanes.stretches import row_stretches, stretches
 from estimica.simulate.engine.lanes.unit import lanes_unit
 from estimica.simulate.engine.methods.implicit_euler import euler_unit
 from estimica.simulate.engine.methods.rosenbrock import stiff_unit
@@ -262,6 +263,10 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         at.I_SPARSE_Z: at.sparse_head(kernel.z_plan),
         at.I_SPARSE_STIFF: at.sparse_head(kernel.stiff.plan if stiff else None),
     }
+    if lanes > 1:
+        alive = np.ones((h.nx, m), bool) if kernel.alive is None else kernel.alive
+        indices[at.I_STRETCH] = stretches(alive, lanes)
+        indices[at.I_ROW_STRETCH] = row_stretches(alive, lanes)
     for name, _, place in _TANGENTS:
         indices[place] = at.tangent_head(kernel.tangents.get(name, NO_TANGENT))
     for place, triplet in (
@@ -278,6 +283,8 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         iw[place] = start
         iw[start : start + len(vector)] = vector
         start += len(vector) + 1
+    iw[at.N_STRETCH] = len(vectors.get(at.I_STRETCH, ())) // 2
+    iw[at.N_ROW_STRETCH] = len(vectors.get(at.I_ROW_STRETCH, ())) // 3
     offset = 0
     for place, size in sizes.items():
         iw[place] = offset

@@ -62,7 +62,7 @@ def lane_model(configuration: Configuration, lanes: int) -> LaneModel:
         known = _models.setdefault(configuration, {})
         if lanes not in known:
             function = configuration.tuning.preparation
-            kernel = configuration.kernel.in_lanes(lanes)
+            kernel = configuration.kernel.in_lanes(lanes, _begun(configuration))
             width = Width(lanes, frozenset(), kernel.width.step)
             known[lanes] = LaneModel(
                 kernel,
@@ -71,6 +71,13 @@ def lane_model(configuration: Configuration, lanes: int) -> LaneModel:
                 function.name(),
             )
         return known[lanes]
+
+
+def _begun(configuration: Configuration) -> Flags:
+    """Which sensitivities (nx, m) may begin as something else than zero."""
+    if configuration.initialiser.implicit:
+        return np.ones((configuration.kernel.hybrid.nx, configuration.kernel.m), bool)
+    return configuration.tuning.begun
 
 
 def why_not_in_groups(response: Response) -> str:

@@ -37,7 +37,6 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
     """
     ticked: dict[tuple[str, str], bool] = {}
     paths = [workbench.folder.at(study) for study in studies]
-    known: list[object] = [None]
     shown = {"runs": SHOWN}
 
     def more() -> None:
@@ -77,14 +76,21 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
                 f"Show {min(len(runs) - shown['runs'], SHOWN)} older runs", on_click=more
             ).props("flat no-caps dense color=primary")
 
-    def look() -> None:
-        """Draw the list anew only when something in it is another."""
+    def content() -> tuple[list[object], list[object], object]:
         recent = recent_runs(workbench.folder, studies)
-        now = (
+        return (
             [(j.id, j.state, j.run) for j in workbench.jobs.jobs()],
             [(r.run.id, r.run.label, r.run.status, r.run.iterations) for r in recent.runs],
             recent.troubles,
         )
+
+    # before the table is drawn: what comes in between is another content. Drawn anew without need,
+    # the table would lose a click that is on its way
+    known = [content()]
+
+    def look() -> None:
+        """Draw the list anew only when something in it is another."""
+        now = content()
         if now != known[0] and not typed["name"]:
             known[0] = now
             table.refresh()
@@ -100,7 +106,7 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
     table()
     button = ui.button("Compare ticked runs", icon="compare_arrows", on_click=compare)
     button.props("flat no-caps dense color=primary")
-    button.set_visibility(len(recent_runs(workbench.folder, studies).runs) > 1)
+    button.set_visibility(len(known[0][1]) > 1)
     ui.timer(1.5, look)
 
 

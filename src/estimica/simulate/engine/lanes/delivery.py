@@ -8,6 +8,7 @@ from estimica.simulate.engine import layout as at
 from estimica.simulate.engine.evaluation import call, set_result
 from estimica.simulate.engine.lanes.linear_algebra import accumulate
 from estimica.simulate.engine.lanes.membership import leave
+from estimica.simulate.engine.lanes.vectors import turn4
 from estimica.simulate.engine.status import DONE
 from estimica.simulate.engine.units import engine_function, part, reals_at
 
@@ -16,10 +17,16 @@ Vector = Any
 
 @engine_function
 def _deliver(lanes: int, count: int, n: int, source: Vector, target: int, stride: int) -> None:
-    """n numbers of every member to memory of its own, `stride` apart."""
+    """n numbers of every member to memory of its own, `stride` apart; four of four members at a
+    time where all lanes have one."""
+    whole = n - n % 4 if count == lanes else 0
+    for first in range(0, lanes, 4):
+        out = reals_at(target + 8 * first * stride)
+        for j in range(0, whole, 4):
+            turn4(part(source, j * lanes + first), lanes, part(out, j), stride)
     for k in range(count):
         out = reals_at(target + 8 * k * stride)
-        for j in range(n):
+        for j in range(whole, n):
             out[j] = source[j * lanes + k]
 
 

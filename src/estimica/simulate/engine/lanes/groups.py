@@ -33,10 +33,20 @@ def _take(lanes: int, n: int, target: Vector, source: int, first: int, count: in
 
 
 @engine_function
+def _forget(iw: Vector, rw: Vector) -> None:
+    """Zeros in the places of [x; S] that explicit steps do not write: the stiff method writes all,
+    and what it has made of one group must not matter to the next."""
+    if part(iw, iw[at.I_STRETCH])[1] < iw[at.N]:
+        for v in range(at.O_K7 - at.O_W0 + 1):
+            fill(iw[at.N], part(rw, iw[iw[at.I_VECTORS] + v]), 0.0)
+
+
+@engine_function
 def _load(iw: Vector, rw: Vector, first: int, count: int) -> None:
     """Run constants and starts of a group, as they are given or from its independent constants."""
     lanes, nx = iw[at.LANES], iw[at.NX]
     states = iw[iw[at.I_VECTORS]]  # where the loop will look for them
+    _forget(iw, rw)
     _take(lanes, iw[at.NZ] // lanes, part(rw, iw[at.O_V]), iw[at.START_Z], first, count)
     _take(lanes, iw[at.ND], part(rw, iw[at.O_D]), iw[at.START_D], first, count)
     if iw[at.PREPARE]:

@@ -10,6 +10,8 @@ from estimica.simulate.engine.lanes.vectors import (
     add8,
     divide4,
     divide8,
+    larger4,
+    larger8,
     subtract4,
     subtract8,
 )
@@ -50,6 +52,17 @@ def divide(lanes: int, n: int, target: Vector, divisor: Vector) -> None:
     else:
         for j in range(n):
             divide4(part(target, 4 * j), divisor)
+
+
+@engine_function
+def keep_larger(lanes: int, n: int, target: Vector, source: Vector) -> None:
+    """target := the largest of it and of n numbers; what is no number wins."""
+    if lanes == 8:
+        for j in range(n):
+            larger8(target, part(source, 8 * j))
+    else:
+        for j in range(n):
+            larger4(target, part(source, 4 * j))
 
 
 @engine_function

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate.engine import layout as at
+from estimica.simulate.engine.lanes.linear_algebra import keep_larger
+from estimica.simulate.engine.linear_algebra import fill
 from estimica.simulate.engine.units import engine_function, loop_function, part
 
 Vector = Any
@@ -57,12 +59,7 @@ def report(iw: Vector, rw: Vector, m: int) -> None:
     """From sums of squares the root of the mean over the states, of the states or of the worst of m
     tuners; the worst of the group is reported, and what is no number wins."""
     lanes, error, total = iw[at.LANES], part(rw, iw[at.O_LANE_ERROR]), iw[at.O_LANE_WORK]
-    for j in range(m):
-        for k in range(lanes):
-            # a choice of what to store would become a store under a mask, which is slow; the
-            # difference is zero, or no number
-            known, other = error[k], rw[total + j * lanes + k]
-            error[k] = max(known, other) + (other - other)
+    keep_larger(lanes, m, error, part(rw, total))
     worst, rows = 0.0, max(1, iw[at.NX] // lanes - iw[at.NMEMORY])
     slowest, second = 0, 0.0
     for k in range(lanes):
@@ -115,37 +112,48 @@ def collapse(iw: Vector, rw: Vector) -> int:
 
 @loop_function
 def _add_differences(n: int, rows: int, total: Vector, a: Vector, b: Vector) -> None:
-    """total := the sums of columns of (a - b)²."""
-    for j in range(n):
-        total[j] = 0.0
+    """total += the sums of columns of (a - b)²."""
     for i in range(rows):
         for j in range(i * n, i * n + n):
             total[j - i * n] += (a[j] - b[j]) ** 2
 
 
 @engine_function
-def _add_rates(iw: Vector, rw: Vector, first: int, rows: int) -> None:
-    """Adds to LANE_RATE what is larger: |k7 - k6| / |w1 - wt| of these rows."""
+def _add_changes(iw: Vector, rw: Vector, first: int, n: int) -> None:
+    """Adds (k7 - k6)² and (w1 - wt)² of n doubles from `first` on to two sums at LANE_WORK."""
+    lanes = iw[at.LANES]
+    top, bottom = iw[at.O_LANE_WORK], iw[at.O_LANE_WORK] + lanes
+    _add_differences(lanes, n // lanes, part(rw, top), part(rw, iw[at.O_K7] + first),
+                     part(rw, iw[at.O_K6] + first))  # fmt: skip
+    _add_differences(lanes, n // lanes, part(rw, bottom), part(rw, iw[at.O_W1] + first),
+                     part(rw, iw[at.O_WT] + first))  # fmt: skip
+
+
+@engine_function
+def _keep_rates(iw: Vector, rw: Vector) -> None:
+    """LANE_RATE := |k7 - k6| / |w1 - wt| from their sums where that is larger; the sums are zero
+    again."""
     lanes, rate = iw[at.LANES], iw[at.O_LANE_RATE]
     top, bottom = iw[at.O_LANE_WORK], iw[at.O_LANE_WORK] + lanes
-    _add_differences(lanes, rows, part(rw, top), part(rw, iw[at.O_K7] + first),
-                     part(rw, iw[at.O_K6] + first))  # fmt: skip
-    _add_differences(lanes, rows, part(rw, bottom), part(rw, iw[at.O_W1] + first),
-                     part(rw, iw[at.O_WT] + first))  # fmt: skip
     for k in range(lanes):
         if rw[bottom + k] > 0.0:
             rw[rate + k] = max(rw[rate + k], np.sqrt(rw[top + k] / rw[bottom + k]))
+    fill(2 * lanes, part(rw, top), 0.0)
 
 
 @engine_function
 def rate(iw: Vector, rw: Vector, h: float) -> None:
     """|h lambda| of every member, as `dormand_prince.stiffness`; the largest is reported."""
     lanes, nx, rates = iw[at.LANES], iw[at.NX], iw[at.O_LANE_RATE]
-    for k in range(lanes):
-        rw[rates + k] = 0.0
-    _add_rates(iw, rw, 0, nx // lanes)
+    fill(lanes, part(rw, rates), 0.0)
+    fill(2 * lanes, part(rw, iw[at.O_LANE_WORK]), 0.0)
+    _add_changes(iw, rw, 0, nx)
+    _keep_rates(iw, rw)
     if iw[at.ERROR_TEST] and iw[at.M]:
-        _add_rates(iw, rw, nx, nx * iw[at.M] // lanes)
+        rows = part(iw, iw[at.I_ROW_STRETCH])
+        for s in range(iw[at.N_ROW_STRETCH]):
+            _add_changes(iw, rw, nx + rows[3 * s], rows[3 * s + 1])
+        _keep_rates(iw, rw)
     worst = 0.0
     for k in range(lanes):
         rw[rates + k] *= h if rw[iw[at.O_LANE_ALIVE] + k] > 0.0 else 0.0

@@ -30,19 +30,21 @@ D5, D6, D7 = 701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29
 
 
 @loop_function
-def _sum1(n: int, y: Vector, w: Vector, a1: float, k1: Vector) -> None:
+def sum1(n: int, y: Vector, w: Vector, a1: float, k1: Vector) -> None:
+    """y := w + a1 k1."""
     for i in range(n):
         y[i] = w[i] + a1 * k1[i]
 
 
 @loop_function
-def _sum2(n: int, y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector) -> None:
+def sum2(n: int, y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector) -> None:
+    """y := w + a1 k1 + a2 k2."""
     for i in range(n):
         y[i] = w[i] + (a1 * k1[i] + a2 * k2[i])
 
 
 @loop_function
-def _sum3(
+def sum3(
     n: int,
     y: Vector,
     w: Vector,
@@ -53,20 +55,22 @@ def _sum3(
     a3: float,
     k3: Vector,
 ) -> None:
+    """y := w + a1 k1 + a2 k2 + a3 k3."""
     for i in range(n):
         y[i] = w[i] + (a1 * k1[i] + a2 * k2[i] + a3 * k3[i])
 
 
 @loop_function
-def _stage5(
+def stage5(
     n: int, y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, k4: Vector
 ) -> None:
+    """y := where the fifth stage is."""
     for i in range(n):
         y[i] = w[i] + h * (A51 * k1[i] + A52 * k2[i] + A53 * k3[i] + A54 * k4[i])
 
 
 @loop_function
-def _stage6(
+def stage6(
     n: int,
     y: Vector,
     w: Vector,
@@ -77,12 +81,13 @@ def _stage6(
     k4: Vector,
     k5: Vector,
 ) -> None:
+    """y := where the sixth stage is."""
     for i in range(n):
         y[i] = w[i] + h * (A61 * k1[i] + A62 * k2[i] + A63 * k3[i] + A64 * k4[i] + A65 * k5[i])
 
 
 @loop_function
-def _result(
+def result(
     n: int,
     y: Vector,
     w: Vector,
@@ -93,6 +98,7 @@ def _result(
     k5: Vector,
     k6: Vector,
 ) -> None:
+    """y := the end of the step."""
     for i in range(n):
         value = w[i] + h * (B1 * k1[i] + B3 * k3[i] + B4 * k4[i] + B5 * k5[i] + B6 * k6[i])
         y[i] = 0.0 if abs(value) < NEGLIGIBLE else value
@@ -127,22 +133,22 @@ def attempt(iw: Vector, rw: Vector, t: float, h: float, sens: bool) -> bool:
     plain = iw[at.SLOPED] + iw[at.NV] == 0 and (iw[at.DIRECT] != 0 or not sens)
     iw[at.DENSE] = 0
     iw[at.EVALUATIONS] += 6
-    _sum1(n, Wt, W0, h * A21, K1)
+    sum1(n, Wt, W0, h * A21, K1)
     if not stage(iw, rw, t + C2 * h, wt, k2, sens, plain):
         return False
-    _sum2(n, Wt, W0, h * A31, K1, h * A32, K2)
+    sum2(n, Wt, W0, h * A31, K1, h * A32, K2)
     if not stage(iw, rw, t + C3 * h, wt, k3, sens, plain):
         return False
-    _sum3(n, Wt, W0, h * A41, K1, h * A42, K2, h * A43, K3)
+    sum3(n, Wt, W0, h * A41, K1, h * A42, K2, h * A43, K3)
     if not stage(iw, rw, t + C4 * h, wt, k4, sens, plain):
         return False
-    _stage5(n, Wt, W0, h, K1, K2, K3, K4)
+    stage5(n, Wt, W0, h, K1, K2, K3, K4)
     if not stage(iw, rw, t + C5 * h, wt, k5, sens, plain):
         return False
-    _stage6(n, Wt, W0, h, K1, K2, K3, K4, K5)
+    stage6(n, Wt, W0, h, K1, K2, K3, K4, K5)
     if not stage(iw, rw, t + h, wt, k6, sens, plain):
         return False
-    _result(n, W1, W0, h, K1, K3, K4, K5, K6)
+    result(n, W1, W0, h, K1, K3, K4, K5, K6)
     return stage(iw, rw, t + h, w1, k7, sens, plain)
 
 
@@ -184,46 +190,6 @@ def square_error(iw: Vector, rw: Vector, h: float) -> None:
         part(rw, iw[at.O_K7]),
     )  # fmt: skip
     square_given_error(iw, rw)
-
-
-@loop_function
-def _add_errors(
-    n: int, rows: int, total: Vector, h: float, rtol: float, w0: Vector, w1: Vector, atol: Vector,
-    k1: Vector, k3: Vector, k4: Vector, k5: Vector, k6: Vector, k7: Vector,
-) -> None:  # fmt: skip
-    """total := the sums of columns of the squared local error, in units of the tolerance."""
-    for j in range(n):
-        total[j] = 0.0
-    for i in range(rows):
-        for j in range(i * n, i * n + n):
-            a = E1 * k1[j] + E3 * k3[j] + E4 * k4[j]
-            b = E5 * k5[j] + E6 * k6[j] + E7 * k7[j]
-            q = h * (a + b) / (atol[j] + rtol * max(abs(w0[j]), abs(w1[j])))
-            total[j - i * n] += q * q
-
-
-@engine_function
-def _add_lane_errors(iw: Vector, rw: Vector, h: float, first: int, n: int, total: int) -> None:
-    """The same of rows of n from `first` on."""
-    _add_errors(
-        n, iw[at.NX] // iw[at.LANES], part(rw, total), h, rw[iw[at.O_SETTING] + at.RTOL],
-        part(rw, iw[at.O_W0] + first), part(rw, iw[at.O_W1] + first),
-        part(rw, iw[at.O_ATOL] + first), part(rw, iw[at.O_K1] + first),
-        part(rw, iw[at.O_K3] + first), part(rw, iw[at.O_K4] + first),
-        part(rw, iw[at.O_K5] + first), part(rw, iw[at.O_K6] + first),
-        part(rw, iw[at.O_K7] + first),
-    )  # fmt: skip
-
-
-@engine_function
-def error_of_lanes(iw: Vector, rw: Vector, h: float) -> float:
-    """The local error of the worst member of a group; its vectors are read once."""
-    lanes, m = iw[at.LANES], iw[at.M] * iw[at.ERROR_TEST]
-    _add_lane_errors(iw, rw, h, 0, lanes, iw[at.O_LANE_ERROR])
-    if m > 0:
-        _add_lane_errors(iw, rw, h, iw[at.NX], m * lanes, iw[at.O_LANE_WORK])
-    call_unit(iw[at.UNIT_LANES], iw, rw, 0.0, 0.0, at.LANE_REPORT, m)
-    return rw[iw[at.O_REPORT] + at.R_LANES]
 
 
 @loop_function
@@ -330,14 +296,22 @@ def _polynomial(
 
 
 @engine_function
-def prepare_dense(iw: Vector, rw: Vector, h: float, n: int) -> None:
-    """The coefficients R2 ... R5 of the interpolating polynomial for the first n components."""
+def prepare_from(iw: Vector, rw: Vector, h: float, first: int, n: int) -> None:
+    """The coefficients R2 ... R5 of the interpolating polynomial for n components from `first`."""
     _polynomial(
-        n, h, part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]), part(rw, iw[at.O_K1]),
-        part(rw, iw[at.O_K3]), part(rw, iw[at.O_K4]), part(rw, iw[at.O_K5]),
-        part(rw, iw[at.O_K6]), part(rw, iw[at.O_K7]), part(rw, iw[at.O_R2]),
-        part(rw, iw[at.O_R3]), part(rw, iw[at.O_R4]), part(rw, iw[at.O_R5]),
+        n, h, part(rw, iw[at.O_W0] + first), part(rw, iw[at.O_W1] + first),
+        part(rw, iw[at.O_K1] + first), part(rw, iw[at.O_K3] + first),
+        part(rw, iw[at.O_K4] + first), part(rw, iw[at.O_K5] + first),
+        part(rw, iw[at.O_K6] + first), part(rw, iw[at.O_K7] + first),
+        part(rw, iw[at.O_R2] + first), part(rw, iw[at.O_R3] + first),
+        part(rw, iw[at.O_R4] + first), part(rw, iw[at.O_R5] + first),
     )  # fmt: skip
+
+
+@engine_function
+def prepare_dense(iw: Vector, rw: Vector, h: float, n: int) -> None:
+    """The same for the first n components."""
+    prepare_from(iw, rw, h, 0, n)
     iw[at.DENSE] = n
 
 
@@ -355,6 +329,16 @@ def _interpolate(
 
 
 @engine_function
+def interpolate_from(iw: Vector, rw: Vector, theta: float, first: int, n: int) -> None:
+    """WD := the polynomial at a fraction of the step, for n components from `first`."""
+    _interpolate(
+        n, part(rw, iw[at.O_WD] + first), theta, part(rw, iw[at.O_W0] + first),
+        part(rw, iw[at.O_R2] + first), part(rw, iw[at.O_R3] + first),
+        part(rw, iw[at.O_R4] + first), part(rw, iw[at.O_R5] + first),
+    )  # fmt: skip
+
+
+@engine_function
 def dense(iw: Vector, rw: Vector, h: float, theta: float, n: int) -> int:
     """The first n components of [x; S] at a fraction of the step; where they stand comes back."""
     if iw[at.DENSE] < n:
@@ -362,19 +346,16 @@ def dense(iw: Vector, rw: Vector, h: float, theta: float, n: int) -> int:
             call_unit(iw[at.UNIT_STIFF], iw, rw, 0.0, h, at.STIFF_DENSE, n)
         else:
             prepare_dense(iw, rw, h, n)
-    wd = iw[at.O_WD]
-    _interpolate(
-        n, part(rw, wd), theta, part(rw, iw[at.O_W0]), part(rw, iw[at.O_R2]),
-        part(rw, iw[at.O_R3]), part(rw, iw[at.O_R4]), part(rw, iw[at.O_R5]),
-    )  # fmt: skip
-    return wd
+    interpolate_from(iw, rw, theta, 0, n)
+    return iw[at.O_WD]
 
 
 @loop_function
-def _interpolate_at_once(
+def interpolate_at_once(
     n: int, out: Vector, theta: float, h: float, w0: Vector, w1: Vector, k1: Vector, k3: Vector,
     k4: Vector, k5: Vector, k6: Vector, k7: Vector,
 ) -> None:  # fmt: skip
+    """out := the solution at a fraction of the step, without its polynomial."""
     rest = 1.0 - theta
     both = (theta * rest) ** 2 * h
     rise, first, last = theta**2 * (3.0 - 2.0 * theta), h * theta * rest**2, -h * theta**2 * rest
@@ -384,18 +365,6 @@ def _interpolate_at_once(
         a = c1 * k1[i] + c3 * k3[i] + c4 * k4[i]
         b = c5 * k5[i] + c6 * k6[i] + c7 * k7[i]
         out[i] = w0[i] + rise * (w1[i] - w0[i]) + (a + b)
-
-
-@engine_function
-def dense_at_once(iw: Vector, rw: Vector, h: float, theta: float) -> int:
-    """[x; S] at a fraction of an explicit step without its polynomial, for few points of it."""
-    wd = iw[at.O_WD]
-    _interpolate_at_once(
-        iw[at.N], part(rw, wd), theta, h, part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]),
-        part(rw, iw[at.O_K1]), part(rw, iw[at.O_K3]), part(rw, iw[at.O_K4]),
-        part(rw, iw[at.O_K5]), part(rw, iw[at.O_K6]), part(rw, iw[at.O_K7]),
-    )  # fmt: skip
-    return wd
 
 
 #: where the polynomial is compared with the model. The ends of a step may be exact where the way
