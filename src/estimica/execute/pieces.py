@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from estimica.base.result import Progress
 from estimica.execute.outcome import ItemOutcome, Kind
 from estimica.execute.runs.payload import from_text, to_text
 from estimica.execute.runs.writer import RunWriter
@@ -51,6 +52,29 @@ def map_with_checkpoints(
 
     items: Sequence[T] = [pieces[keys[number]] for number in open_]
     crew.map(task, items, context=context, on_done=done)
+
+
+class Tally:
+    """Outcomes of pieces as they come, and what is told of them: each is looked at once, so that
+    telling of the last of many costs no more than telling of the first."""
+
+    def __init__(
+        self,
+        count: int,
+        pieces: str,
+        tell: Callable[[Progress], None] | None,
+        has_failed: Callable[[int, ItemOutcome[Any]], bool],
+    ) -> None:
+        self.outcomes: dict[int, ItemOutcome[Any]] = {}
+        self._count, self._pieces, self._tell, self._has_failed = count, pieces, tell, has_failed
+        self._failed = 0
+
+    def note(self, number: int, outcome: ItemOutcome[Any]) -> None:
+        """Keep the outcome of a piece and tell how far the work is."""
+        self.outcomes[number] = outcome
+        if self._tell:
+            self._failed += self._has_failed(number, outcome)
+            self._tell(Progress(len(self.outcomes), self._count, self._failed, pieces=self._pieces))
 
 
 def outcome_payload(outcome: ItemOutcome[Any]) -> dict[str, Any]:

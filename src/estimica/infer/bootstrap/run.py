@@ -30,7 +30,7 @@ from estimica.execute.batches import (
     threads_for,
 )
 from estimica.execute.outcome import ItemOutcome
-from estimica.execute.pieces import seeds
+from estimica.execute.pieces import Tally, seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
@@ -114,14 +114,7 @@ def bootstrap(
         bench = _bench(fit_context_of(fit), kind, block_length, threads)
     build = partial(_built, fit.study, estimate_of(fit), kind, block_length)
     pieces = {_key(k): s for k, s in enumerate(seeds(seed, replicates))}
-    outcomes: dict[int, ItemOutcome[Any]] = {}
-
-    def note(number: int, outcome: ItemOutcome[Any]) -> None:
-        outcomes[number] = outcome
-        if tell:
-            failed = sum(map(_has_failed, outcomes.values()))
-            tell(Progress(len(outcomes), replicates, failed, pieces="replicates"))
-
+    tally = Tally(replicates, "replicates", tell, lambda _, outcome: _has_failed(outcome))
     interrupted = False
     try:
         context, writer = Context(build, bench), run or NoRunWriter()
@@ -133,14 +126,14 @@ def bootstrap(
                 pieces,
                 context=context,
                 run=writer,
-                on_piece=note,
+                on_piece=tally.note,
                 backend=bench.backend,
             )
     except KeyboardInterrupt:
         interrupted = True
     with one_thread():
         return _concluded(
-            fit, bench, kind, seed, replicates, outcomes, interrupted, perf_counter() - begun
+            fit, bench, kind, seed, replicates, tally.outcomes, interrupted, perf_counter() - begun
         )
 
 

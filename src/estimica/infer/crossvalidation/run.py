@@ -27,6 +27,7 @@ from estimica.execute.batches import (
     threads_for,
 )
 from estimica.execute.outcome import ItemOutcome
+from estimica.execute.pieces import Tally
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
@@ -101,14 +102,9 @@ def crossvalidate(
         way = by or ("case" if len(cases_of(place.setup)) > 1 else "time")
         bench = _bench(place, way, folds, threads_for(executor, workers))
     plan = bench.plan
-    outcomes: dict[int, ItemOutcome[Any]] = {}
-
-    def note(number: int, outcome: ItemOutcome[Any]) -> None:
-        outcomes[number] = outcome
-        if tell:
-            failed = sum(_result(full, plan[k], k, o).failed for k, o in outcomes.items())
-            tell(Progress(len(outcomes), len(plan), failed, pieces="folds"))
-
+    tally = Tally(
+        len(plan), "folds", tell, lambda k, outcome: _result(full, plan[k], k, outcome).failed
+    )
     interrupted = False
     try:
         context = Context(partial(_built, full.study, estimate_of(full), way, folds), bench)
@@ -121,11 +117,12 @@ def crossvalidate(
                 pieces,
                 context=context,
                 run=writer,
-                on_piece=note,
+                on_piece=tally.note,
                 backend=bench.backend,
             )
     except KeyboardInterrupt:
         interrupted = True
+    outcomes = tally.outcomes
     results = tuple(_result(full, plan[k], k, outcomes[k]) for k in sorted(outcomes))
     seconds = perf_counter() - begun
     alone = sum(o.done and bool((o.value or {}).get("alone")) for o in outcomes.values())

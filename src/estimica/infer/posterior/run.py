@@ -21,8 +21,7 @@ from estimica.estimate.criteria.scoring import MaximumLikelihood
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Failure
-from estimica.execute.outcome import ItemOutcome
-from estimica.execute.pieces import map_with_checkpoints, seeds
+from estimica.execute.pieces import Tally, map_with_checkpoints, seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
@@ -94,14 +93,7 @@ def sample(
         density = _density(place)
     build = partial(_built, fit.study, estimate_of(fit))
     pieces = {f"chain {k:04d}": (sampling, s) for k, s in enumerate(seeds(seed, chains))}
-    outcomes: dict[int, ItemOutcome[Any]] = {}
-
-    def note(number: int, outcome: ItemOutcome[Any]) -> None:
-        outcomes[number] = outcome
-        if tell:
-            failed = sum(not o.done for o in outcomes.values())
-            tell(Progress(len(outcomes), chains, failed, pieces="chains"))
-
+    tally = Tally(chains, "chains", tell, lambda _, outcome: not outcome.done)
     interrupted = False
     try:
         with executor_for(executor, workers) as hands:
@@ -111,10 +103,11 @@ def sample(
                 pieces,
                 context=Context(build, density),
                 run=run or NoRunWriter(),
-                on_piece=note,
+                on_piece=tally.note,
             )
     except KeyboardInterrupt:
         interrupted = True
+    outcomes = tally.outcomes
     good = [k for k in sorted(outcomes) if outcomes[k].done]
     drawn = tuple(Chain.of(outcomes[k].result()) for k in good)
     with one_thread():
